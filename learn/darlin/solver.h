@@ -45,8 +45,7 @@ struct solver_options {
     double l1;
     uint64_t seed;
     uint32_t customer; /* customer id, for the pool */
-    uint32_t
-        place; /* number of this worker, below PLAN_MEMBERS: its rank, or in one process the customer id */
+    uint32_t place;    /* its rank, or in one process its customer id; below PLAN_MEMBERS */
     const atomic_int *stop;
     /* called every ten seconds of a wait */
     void (*slow)(void *arg, unsigned seconds, const char *why);

@@ -1,6 +1,6 @@
 /*
- * Mini-batches: a block's rows cut into batches, each with its sorted unique keys and, for each feature, the
- * place of its key among them. That is the form in which push and pull want keys and the models want indices.
+ * Mini-batches: a block's rows cut into batches, each with its sorted unique keys and, for each feature, the place of
+ * its key among them. Push and pull need keys in this form, and models need indices.
  *
  * A block of n rows gives ceil(n / batch_rows) batches of sizes that differ by at most one, so the cut
  * depends on the block and the setting only, never on timing. The last key of every batch is BATCH_BIAS_KEY,
@@ -8,8 +8,8 @@
  * is then part of the bias.
  *
  * A batch_list points into its block: keep the block until the list is filled again. A block with places gives the same
- * batches as one with keys, in a third of the time. It never knows of models
- * or servers. Tests: test/learn/test_batch.c.
+ * batches as one with keys, in a third of the time. It never knows of models or servers. Tests:
+ * test/learn/test_batch.c.
  */
 #ifndef LEARN_DATA_BATCH_H
 #define LEARN_DATA_BATCH_H
@@ -22,8 +22,8 @@ struct batch {
     size_t rows;
     size_t unique;          /* keys, the bias included: at least 1 */
     const uint64_t *key;    /* [unique], ascending; key[unique - 1] is BATCH_BIAS_KEY */
-    paramo_keyset *keyset;  /* that has the keys, or NULL: in none */
-    const uint32_t *places; /* [unique]: of the keys in it */
+    paramo_keyset *keyset;  /* that contains the keys, or NULL: there is none */
+    const uint32_t *places; /* [unique]: of the keys in keyset; NULL without it */
     const float *label;     /* [rows]: as in the block */
     const float *weight;    /* [rows], or NULL: all 1 */
     /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
@@ -48,15 +48,15 @@ struct batcher; /* scratch of one thread */
 PARAMO_MUST_USE paramo_err batcher_new(struct batcher **batcher);
 void batcher_free(struct batcher *batcher);
 
-/* The distinct keys of the block, which has keys; the caller frees them. */
+/* Finds the distinct keys of the block, which has keys; the caller frees them. */
 PARAMO_MUST_USE paramo_err batcher_keys(struct batcher *batcher, const struct block *block,
                                         struct block_keys **keys);
 
 /* list is zeroed before its first use. MEMORY leaves it empty. */
 PARAMO_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,
                                        struct batch_list *list);
-/* Like batcher_cut(), for one of several workers that learn each batch together, of batch_rows rows of each: share
- * number `share` of `shares`, from 0. So the shares of all are the batches of shares * batch_rows rows, row for row. */
+/* Like batcher_cut(), for one of `shares` workers that learn each batch together, with batch_rows rows each: only share
+ * number `share`, from 0. Together, the shares are the batches of shares * batch_rows rows, row for row. */
 PARAMO_MUST_USE paramo_err batcher_cut_share(struct batcher *batcher, const struct block *block,
                                              size_t batch_rows, uint32_t share, uint32_t shares,
                                              struct batch_list *list);

@@ -21,7 +21,7 @@ struct entries {
 };
 
 struct cache {
-    pthread_mutex_t lock; /* of all below; never held during input or output */
+    pthread_mutex_t lock; /* of all below; never held while blocks are read or written */
     uint64_t limit, memory, spilled;
     char *spill_dir;
     int fd; /* -1: not opened yet */
@@ -145,7 +145,7 @@ static void spill_give_up(struct cache *c)
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-/* Writes the block to the file and then lets its entry say so. */
+/* Writes the block to the file, and then sets its entry. */
 static void spill(struct cache *c, const struct held *held)
 {
     const struct block *b = &held->block;

@@ -70,7 +70,7 @@ static paramo_err content_of(int fd, const char *path, uint64_t size, uint64_t *
                                 ? i * PIECE
                                 : (uint64_t)((double)last * (double)i / (double)(pieces - 1));
         const size_t len = size - at < PIECE ? (size_t)(size - at) : PIECE;
-        errno = 0; /* it may be shorter by now */
+        errno = 0; /* stays 0 if the file has become shorter */
         if (!read_piece(fd, at, piece, len))
             err = paramo_error_set(PARAMO_E_IO, "%s: %s", path,
                                    errno ? strerror(errno) : "it has changed while it was read");
@@ -128,7 +128,7 @@ void cache_file_close(struct cache_file *f)
     cache_file_init(f);
 }
 
-/* The place of the first record whose index is not below. */
+/* The place of the first record whose index is not below `index`. */
 static size_t place_of(const struct cache_file *f, uint64_t index)
 {
     size_t from = 0, to = f->n;
@@ -201,7 +201,7 @@ paramo_err cache_record_write(int fd, struct cache_record *record, const struct 
     return packed_write(fd, record->offset, &packed, block, &record->sum);
 }
 
-/* Are the rows' places in order? A checksum shows damage, and not that a program wrote nonsense. */
+/* Do the rows' offsets ascend? A checksum shows damage, but not that a program wrote nonsense. */
 static int rows_valid(const struct block *b)
 {
     int valid = b->offset[0] == 0 && b->offset[b->rows] == b->features;
@@ -246,13 +246,13 @@ paramo_err cache_record_copy(int from, uint64_t offset, int to, const struct cac
 static const char *header_wrong(const struct header *h, uint64_t size)
 {
     if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0 || h->byte_order != BYTE_ORDER_4)
-        return "is no file of a cache";
+        return "is not a cache file";
     if (h->sum != XXH3_64bits(h, sizeof *h - sizeof h->sum))
         return "the checksum of its header is wrong";
     if (h->index_offset < sizeof *h || h->index_offset > size ||
         h->records > (size - h->index_offset) / sizeof(struct cache_record) ||
         size - h->index_offset != h->records * sizeof(struct cache_record))
-        return "has another size than when it was written";
+        return "does not have the size that it was written with";
     return NULL;
 }
 
@@ -272,7 +272,7 @@ static const char *index_wrong(const struct cache_file *f, const struct header *
     return NULL;
 }
 
-/* Reads header and index of f->fd. *ours 0: it is of another source. */
+/* Reads header and index of f->fd. *ours 0: the file is of another source or version. */
 static paramo_err read_index(struct cache_file *f, const char *path, const struct cache_source *source,
                              int *ours)
 {
@@ -338,14 +338,14 @@ paramo_err cache_file_create(const char *dir, struct cache_file *f)
     return f->fd >= 0 ? PARAMO_OK : paramo_error_set(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
 }
 
-/* Gives an unnamed file a name beside path, as rename needs one. */
+/* Gives an unnamed file a name beside path: rename needs one. */
 static paramo_err name_file(struct cache_file *f, const char *path)
 {
     char of[64];
     if (f->temporary[0] != '\0')
         return PARAMO_OK;
     (void)snprintf(of, sizeof of, "/proc/self/fd/%d", f->fd);
-    for (int i = 0; i < 100; i++) { /* a process of the same number may have left one */
+    for (int i = 0; i < 100; i++) { /* an older process with the same pid may have left such a file */
         if (snprintf(f->temporary, sizeof f->temporary, "%s.%ld-%d.tmp", path, (long)getpid(), i) >=
             (int)sizeof f->temporary)
             break;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define TEXT_MAX (256u << 10) /* bytes of all names: a manifest has room for 1 MiB; arbitrary */
+#define TEXT_MAX (256u << 10) /* bytes of all names; arbitrary: a manifest has room for 1 MiB */
 
 struct columns {
     atomic_uint owners;
@@ -177,7 +177,7 @@ paramo_err columns_add(struct columns *c, enum column_role role, const char *nam
         return paramo_error_set(PARAMO_E_INVALID, "column '%s' is named twice",
                                 parse_quote(quote, name, name + len));
     const int feature = role == COLUMN_CATEGORY || role == COLUMN_NUMBER;
-    c->text += len + 40; /* in a manifest */
+    c->text += len + 40; /* about its bytes in a manifest */
     if (c->text > TEXT_MAX || (feature && c->features > PARSE_MAX_FIELD))
         return paramo_error_set(PARAMO_E_TOO_LARGE, "too many columns: %zu, with long names", c->n + 1);
     paramo_err err = reserve(c);
@@ -200,7 +200,7 @@ paramo_err columns_add(struct columns *c, enum column_role role, const char *nam
 
 /* ---- the text of --columns ---- */
 
-/* Up to one of the characters in stop, with backslashes taken out, into name. Returns its end. */
+/* Copies the text up to one of the characters in stop to name, without backslashes. Returns the end of the text. */
 static const char *take_name(const char *p, const char *stop, char *name, size_t *len)
 {
     *len = 0;
@@ -228,7 +228,7 @@ static paramo_err add_named(struct columns *c, enum column_role role, const char
     return columns_add(c, role, name, len);
 }
 
-/* "role=name;name" at *p, to the comma after it. */
+/* Reads "role=name;name" at *p, up to the comma after it. */
 static paramo_err take_role(struct columns *c, const char **p, char *name)
 {
     const size_t word = strcspn(*p, "=,");

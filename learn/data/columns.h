@@ -1,11 +1,11 @@
 /*
- * What the columns of a table are: label, weight, categories and numbers, by name. From `--columns
- * label=click,cat=site;app,num=age`, and kept in a model's manifest.
+ * The roles of a table's columns, by name: label, weight, category, number. They come from `--columns
+ * label=click,cat=site;app,num=age`, and are kept in a model's manifest.
  *
  * Each feature column is a field, numbered in the order of the text. The value of a category gives a feature of value
  * 1 whose key is a hash of column name and value; a number gives a feature whose key is a hash of the column's name.
- * Columns that are not named are ignored. `cat=*` or `num=*` stands for all others, until columns_expand. It never
- * knows of files and lines. Tests: test/learn/test_columns.c.
+ * Columns that are not named are ignored. `cat=*` or `num=*` stands for all others, until columns_resolve
+ * (resolve_columns.h) replaces it. It never knows of files and lines. Tests: test/learn/test_columns.c.
  */
 #ifndef LEARN_DATA_COLUMNS_H
 #define LEARN_DATA_COLUMNS_H
@@ -33,20 +33,20 @@ struct column {
     uint64_t key;   /* of a number, before hash_bits */
 };
 
-/* Shared by count: what is built is no longer changed once a second owner has it. */
+/* Has a count of owners, and does not change once it has a second owner. */
 struct columns;
 
 /* The word of a role in the text: "label", "weight", "cat", "num", "ignore". */
 const char *column_role_name(enum column_role role);
-/* By its word; COLUMN_ROLES if there is none. */
+/* The role of a word; COLUMN_ROLES if there is none. */
 enum column_role column_role_find(const char *word, size_t len);
 
 PARAMO_MUST_USE paramo_err columns_new(struct columns **columns);
-/* From the text of --columns: roles between commas, names of a role between semicolons; a backslash takes the next
- * character as it is. INVALID: what is wrong. There is at most one
- * label: whether one is needed depends on what the rows are for. */
+/* Reads the text of --columns: roles between commas, names of a role between semicolons; after a backslash, the next
+ * character has no meaning of its own. INVALID, with what is wrong. There is at most one label; whether one is needed
+ * depends on the use of the rows. */
 PARAMO_MUST_USE paramo_err columns_parse(const char *text, struct columns **columns);
-/* INVALID: a name that comes twice, is not UTF-8 or has a zero byte; TOO_LARGE: too many for a manifest. */
+/* INVALID: the name occurs twice, is not UTF-8 or has a zero byte. TOO_LARGE: too many columns for a manifest. */
 PARAMO_MUST_USE paramo_err columns_add(struct columns *columns, enum column_role role, const char *name,
                                        size_t len);
 void columns_retain(struct columns *columns);
@@ -56,7 +56,7 @@ size_t columns_count(const struct columns *columns);
 const struct column *columns_at(const struct columns *columns, size_t i);
 /* NULL: not named. */
 const struct column *columns_find(const struct columns *columns, const char *name, size_t len);
-/* The column of that role, the first; NULL: none. */
+/* The first column of the role; NULL: none. */
 const struct column *columns_of_role(const struct columns *columns, enum column_role role);
 int columns_same(const struct columns *a, const struct columns *b);
 
@@ -64,7 +64,7 @@ int columns_same(const struct columns *a, const struct columns *b);
 int columns_has_rest(const struct columns *columns);
 /* Gives one more column, found in a file, the role of '*'. Columns that are named keep theirs. */
 PARAMO_MUST_USE paramo_err columns_take_rest(struct columns *columns, const char *name, size_t len);
-/* All columns of the file were given to columns_take_rest. INVALID: it leaves no feature. */
+/* columns_take_rest has got all columns of the file: removes the '*'. INVALID: there is no feature. */
 PARAMO_MUST_USE paramo_err columns_end_rest(struct columns *columns);
 
 #endif

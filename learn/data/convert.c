@@ -27,7 +27,7 @@ static size_t put_u64(char *out, uint64_t v)
     return sizeof digits - n;
 }
 
-/* The shortest of the lengths that give back v. */
+/* With 6 digits if they give back v, otherwise with 9. */
 static size_t put_float(char *out, float v)
 {
     if (v == 1.0f || v == 0.0f) {
@@ -40,7 +40,8 @@ static size_t put_float(char *out, float v)
     return (size_t)n;
 }
 
-/* A namespace whose first letter stands for the field (parse_vw.c): 0 has no name, and those from 63 on are one. */
+/* A namespace whose first letter stands for the field (parse_vw.c). Field 0 has no name, and the fields from 63 on
+ * share a letter. */
 static size_t put_namespace(char *out, uint16_t field)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

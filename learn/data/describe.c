@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007): registers of the greatest rank, with linear counting
- * where few were seen. */
+/* HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007): registers of the greatest rank, with linear counting for
+ * small numbers. */
 #define ALL_BITS   14
 #define FIELD_BITS 10
 

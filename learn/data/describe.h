@@ -1,6 +1,6 @@
 /*
- * What is in a file of rows: counts, labels, values, fields, and about how many different features. Tests:
- * test/learn/test_raw_rows.c.
+ * What files of rows contain: counts, labels, values, fields, and an estimate of the number of different features. It
+ * never knows of formats. Tests: test/learn/test_raw_rows.c.
  */
 #ifndef LEARN_DATA_DESCRIBE_H
 #define LEARN_DATA_DESCRIBE_H
@@ -11,7 +11,7 @@
 
 struct describe_field {
     uint64_t features;
-    double different; /* about: a HyperLogLog of 1,024 registers, standard error 3 % */
+    double different; /* features, estimated by a HyperLogLog of 1,024 registers: standard error 3 % */
 };
 
 struct describe_result {
@@ -20,15 +20,15 @@ struct describe_result {
     float label_min, label_max, value_min, value_max;
     double label_sum, weight_sum;
     int has_weight, has_field;
-    size_t labels; /* different ones; above DESCRIBE_LABELS: more than that */
+    size_t labels; /* different ones; DESCRIBE_LABELS + 1: more than are counted */
     float label[DESCRIBE_LABELS];
     uint64_t label_rows[DESCRIBE_LABELS];
-    double different;             /* features, about: standard error 0.8 % */
-    size_t fields;                /* the greatest + 1 */
+    double different;             /* features, estimated: standard error 0.8 % */
+    size_t fields;                /* the greatest number + 1 */
     struct describe_field *field; /* [fields] */
 };
 
-/* Reads all blocks. describe_free follows if it returns OK. */
+/* Reads all blocks. The caller calls describe_free if it returns OK. */
 PARAMO_MUST_USE paramo_err describe_reader(struct reader *reader, struct describe_result *result);
 void describe_free(struct describe_result *result);
 

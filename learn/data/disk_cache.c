@@ -11,21 +11,21 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define NAME_LEN 100 /* of a source's name in that of its file; arbitrary */
+#define NAME_LEN 100 /* characters of the source's name in the name of its file, at most; arbitrary */
 
 struct stored_stream {
-    char *source, *path; /* NULL: the stream is not cached */
-    struct cache_source as;
-    struct cache_file kept; /* from another run */
-    struct cache_file made; /* being written, and later as kept */
-    int damaged;            /* kept was: it is replaced */
-    int failed;             /* nothing more is written */
+    char *source, *path;    /* NULL: the stream is not cached */
+    struct cache_source as; /* the source when this run began */
+    struct cache_file kept; /* of another run */
+    struct cache_file made; /* of this run */
+    int damaged;            /* kept is damaged: this run replaces it */
+    int failed;             /* no more parts are written */
     int committed;
-    unsigned writing; /* threads */
+    unsigned writing; /* threads that use the descriptor of a file, to write or to read */
 };
 
 struct disk_cache {
-    pthread_mutex_t lock; /* of all below; held during output only when a file is whole */
+    pthread_mutex_t lock; /* of all below; held during output only in commit() */
     char *dir;
     uint32_t streams;
     char note[PARAMO_ERROR_MAX];
@@ -57,14 +57,14 @@ paramo_err disk_cache_open(const char *dir, uint32_t streams, struct disk_cache 
     return PARAMO_OK;
 }
 
-/* Keeps the first, with what follows from it; lock held. */
+/* Keeps the first error, and `what` follows from it; lock held. */
 static void note(struct disk_cache *c, const char *what)
 {
     if (c->note[0] == '\0')
         (void)snprintf(c->note, sizeof c->note, "%.*s; %s", PARAMO_ERROR_MAX - 80, paramo_last_error(), what);
 }
 
-/* Nothing more is kept of this stream; lock held. A thread that writes still has the descriptor. */
+/* Keeps no more parts of this stream; lock held. The file stays open while a thread uses its descriptor. */
 static void give_up(struct disk_cache *c, struct stored_stream *s)
 {
     s->failed = 1;
@@ -137,7 +137,7 @@ int disk_cache_get(struct disk_cache *c, uint32_t stream, uint64_t index, struct
         record = *at;
         fd = of->fd;
         (void)snprintf(first_bad, PARAMO_ERROR_MAX, "%s", of->bad_part == index ? of->first_bad : "");
-        s->writing++; /* the descriptor stays */
+        s->writing++; /* so that the descriptor stays open */
     }
     (void)pthread_mutex_unlock(&c->lock);
     if (!found)
@@ -194,14 +194,14 @@ static paramo_err take_parts(struct cache_file *made, const struct cache_file *f
     return err;
 }
 
-/* Puts the file in its place, with the parts that others have put there. Lock held: parts that are read wait. */
+/* Renames the file into place, with the parts that other processes have put there. Lock held: readers of parts wait. */
 static void commit(struct disk_cache *c, struct stored_stream *s)
 {
     struct cache_source now;
     struct cache_file there;
     s->committed = 1;
     if (cache_source_look(s->source, s->as.settings, &now) != PARAMO_OK || !cache_source_same(&now, &s->as))
-        return; /* it has changed while it was read */
+        return; /* the source has changed while it was read */
     int folder = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (folder >= 0 && flock(folder, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -222,14 +222,15 @@ static void commit(struct disk_cache *c, struct stored_stream *s)
         (void)close(folder);
 }
 
-/* Are all parts there? lock held. */
+/* Are all parts in the new file? Lock held. */
 static int complete(const struct stored_stream *s)
 {
     return s->made.fd >= 0 && s->writing == 0 && !s->failed && !s->committed && s->made.parts != UINT64_MAX &&
            s->made.n == s->made.parts;
 }
 
-/* A place for the record in the new file, which is made if this is its first. Returns 0: it is not kept. Lock held. */
+/* Reserves a place for the record in the new file, and creates the file for the first record. Returns 0 if the record
+ * is not kept. Lock held. */
 static int begin_put(struct disk_cache *c, struct stored_stream *s, struct cache_record *record)
 {
     const int there = cache_file_find(&s->made, record->index) != NULL ||

@@ -1,5 +1,5 @@
 /*
- * The list of formats, and what their parsers fill (parse.h). Must never know: what a line looks like. Tests:
+ * The list of formats, and the buffers that their parsers fill (parse.h). It never knows what a line looks like. Tests:
  * test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_FORMATS_H
@@ -15,8 +15,8 @@ struct columns;
 struct names;
 struct table_plan;
 
-/* The formats. The format of a file is the last one here that fits its first lines: a format that needs more of a
- * line stands below those that need less. Tables need --columns. */
+/* The formats. The format of a file is the last one here that fits its first lines, so a format that demands more of a
+ * line stands below those that demand less. Tables need --columns. */
 #define FORMATS(X)                                                                                           \
     LINE_FORMATS(X)                                                                                          \
     TABLE_FORMATS(X)
@@ -43,11 +43,11 @@ enum parse_format {
 #define PARSE_FORMAT_WORDS          "auto" FORMATS(PARSE_FORMAT_WORD)
 #define PARSE_LINE_FORMAT_WORDS     "auto" LINE_FORMATS(PARSE_FORMAT_WORD)
 
-/* What says which value of a row is what. */
+/* Where the meaning of a value comes from. */
 enum format_columns {
-    COLUMNS_NONE,     /* the line tells */
-    COLUMNS_BY_NAME,  /* struct columns, and the name stands beside each value */
-    COLUMNS_BY_HEADER /* struct columns, and the file begins with the names */
+    COLUMNS_NONE,     /* the line itself */
+    COLUMNS_BY_NAME,  /* struct columns; a name stands beside each value */
+    COLUMNS_BY_HEADER /* struct columns; the file begins with the names */
 };
 
 #define PARSE_PAD           16
@@ -72,17 +72,17 @@ struct parse_buffer {
     uint16_t *field;
 };
 
-/* How text is to be read. hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit
- * hashes; else every key is a hash of hash_bits bits. */
+/* How text is read. hash_bits 0: ids of libsvm and libffm are keys as they are, and all other keys are 64-bit hashes.
+ * Otherwise every key is a hash of hash_bits bits. */
 struct parse_settings {
     enum parse_format format;
     unsigned hash_bits;
     struct label_rule label;
     /* Of formats with columns (columns.h, header.h), borrowed. */
     const struct columns *columns;
-    const struct table_plan *plan; /* of the file, where it has a header */
-    int header;                    /* the text begins with it */
-    struct names *names;           /* NULL, or where names of keys are noted (names.h) */
+    const struct table_plan *plan; /* of the file, if it has a header */
+    int header;                    /* the text begins with the header */
+    struct names *names;           /* gets the names of keys (names.h), or NULL */
 };
 
 /* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */

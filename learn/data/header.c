@@ -10,13 +10,13 @@
 
 int table_quotes_odd(const char *p, const char *end)
 {
-    uint64_t sum = 0; /* a bit of each byte: is its count odd? */
+    uint64_t sum = 0; /* the top bit of byte i: is the number of quotes at places i, i + 8 ... odd? */
     int odd = 0;
     for (; end - p >= 8; p += 8) {
         uint64_t x;
         memcpy(&x, p, sizeof x);
         x ^= QUOTES;
-        sum ^= ~(((x & LOW7) + LOW7) | x | LOW7); /* 0x80 where the byte is a quote, and nothing else */
+        sum ^= ~(((x & LOW7) + LOW7) | x | LOW7); /* 0x80 for each byte that is a quote, 0 for the others */
     }
     for (; p < end; p++)
         odd ^= *p == '"';
@@ -95,7 +95,8 @@ void table_header_free(struct table_header *h)
     *h = (struct table_header){0};
 }
 
-/* The cell at p, without its quotes and the blanks around it, into name, which has room. Returns its end, or NULL. */
+/* Copies the cell at p to name, which has room, without its quotes and the blanks around it. Returns the cell's end, or
+ * NULL. */
 static const char *take_cell(const char *p, const char *end, char delimiter, char *name, size_t *len)
 {
     *len = 0;
@@ -127,7 +128,7 @@ static paramo_err no_memory(void)
 
 paramo_err table_header_add(struct table_header *h, const char *name, size_t len)
 {
-    if ((h->n & (h->n - 1)) == 0) { /* full, at a power of two */
+    if ((h->n & (h->n - 1)) == 0) { /* full: the capacity is a power of two */
         const size_t cap = h->n == 0 ? 1 : 2 * h->n;
         char **names = realloc(h->name, cap * sizeof *names);
         h->name = names ? names : h->name;

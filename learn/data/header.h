@@ -1,8 +1,8 @@
 /*
- * The header of a table between delimiters (RFC 4180): its columns' names, and which of them is what (columns.h).
+ * The header of a table with delimiters (RFC 4180): the names of its columns, and their roles (columns.h).
  *
- * A record ends at a newline before which the number of quotes is even; this is so for the header, for parts of files
- * (stream.h) and for the rows (parse_csv.c). Tests: test/learn/test_csv.c.
+ * A record ends at a newline before which the number of quotes is even. This rule holds for the header, for parts of
+ * files (stream.h) and for the rows (parse_csv.c). It never knows of values. Tests: test/learn/test_csv.c.
  */
 #ifndef LEARN_DATA_HEADER_H
 #define LEARN_DATA_HEADER_H
@@ -11,47 +11,47 @@
 
 #include <stddef.h>
 
-/* Of one file. */
+/* The columns of one file. */
 struct table_plan {
     char delimiter;
     size_t n;                    /* columns of the file */
     const struct column *use[1]; /* [n]; NULL: ignored */
 };
 
-/* A header that is cut at its cells. */
+/* A header, cut into its cells. */
 struct table_header {
     char delimiter;
     size_t n;
-    char **name; /* [n], blanks around them taken off */
+    char **name; /* [n], without the blanks around them */
     size_t *len; /* [n] */
 };
 
-/* FORMAT, with the way out, if a file that begins with text is UTF-16, or one JSON array of objects. */
+/* FORMAT, with the way to convert it, if a file that begins with text is UTF-16, or one JSON array of objects. */
 PARAMO_MUST_USE paramo_err table_text_check(const char *text, size_t len);
-/* How many cells the record has. */
+/* The number of cells of the record. */
 size_t table_cells(const char *record, size_t len, char delimiter);
 
-/* The newline that ends the record in which p lies, or NULL. *odd: is the number of quotes before p odd, and then the
- * same of the result, or of end. */
+/* The newline that ends the record in which p lies, or NULL. *odd: is the number of quotes before p odd? On return, the
+ * same for the newline, or for end. */
 const char *table_record_end(const char *p, const char *end, int *odd);
 /* Is the number of quotes in p..end odd? */
 int table_quotes_odd(const char *p, const char *end);
 
-/* The delimiter that the first record has most often, of comma, semicolon, tab and bar; a comma if none. */
+/* The one of comma, semicolon, tab and bar that the first record has most often; a comma if it has none. */
 char table_sniff(const char *text, size_t len);
-/* Of the first record. delimiter 0: sniffed. whole: text is all there is. FORMAT: it has no end, its quotes are not
- * those of RFC 4180, or table_text_check refuses it. */
+/* Reads the first record. delimiter 0: table_sniff. whole: text is the whole file. FORMAT: the record has no end, its
+ * quotes are not those of RFC 4180, or table_text_check refuses the text. */
 PARAMO_MUST_USE paramo_err table_header_read(const char *text, size_t len, int whole, char delimiter,
                                              struct table_header *header);
-/* One more name, copied. header is zeroed before the first. */
+/* Adds a copy of a name. The caller zeroes header before the first one. */
 PARAMO_MUST_USE paramo_err table_header_add(struct table_header *header, const char *name, size_t len);
 void table_header_free(struct table_header *header);
 /* "a, b, c, ...": for messages. */
 #define TABLE_LIST_MAX 200
 const char *table_header_list(const struct table_header *header, char out[TABLE_LIST_MAX]);
 
-/* Matches the columns with the header; the caller frees the plan. FORMAT: a column is missing (but label and weight, if
- * they are not `needed`), or comes twice. The plan points into columns. */
+/* Matches the columns with the header; the caller frees the plan. FORMAT: a column is missing (label and weight may be,
+ * if they are not `needed`), or occurs twice. The plan points into columns. */
 PARAMO_MUST_USE paramo_err table_plan_new(const struct columns *columns, const struct table_header *header,
                                           int needed, struct table_plan **plan);
 

@@ -36,8 +36,8 @@ static inline void holdout_sides(uint32_t stream, uint64_t index, unsigned perce
 }
 
 /* Like holdout_sides(), for cross-validation: rows are dealt to `folds` folds, and those of fold number `fold` are
- * HOLDOUT_MEASURE. Of each `folds` rows that follow each other every fold has one, so folds are equally large, and rows
- * that are sorted by their label are dealt evenly. */
+ * HOLDOUT_MEASURE. Each fold gets one of every `folds` consecutive rows, so folds are equally large, and rows that are
+ * sorted by their label are dealt evenly. */
 static inline void holdout_fold(uint32_t stream, uint64_t index, unsigned folds, unsigned fold, size_t rows,
                                 uint8_t *side)
 {

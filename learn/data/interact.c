@@ -18,8 +18,8 @@ int interactions_add(struct interactions *in, uint16_t a, uint16_t b)
     return 1;
 }
 
-/* The features of one row that a pair of fields gives, from place `at` of `to` on (NULL: only counted). Returns how
- * many. */
+/* Writes the features that a pair of fields gives in one row to `to`, from place `at` on (NULL: counts them only).
+ * Returns their number. */
 static uint64_t pair_features(const struct field_pair *pair, const struct block *from, size_t row,
                               uint64_t mask, struct block *to, uint64_t at)
 {
@@ -31,7 +31,7 @@ static uint64_t pair_features(const struct field_pair *pair, const struct block 
                 continue;
             if (to) {
                 const uint64_t key = parse_mix(parse_mix(from->key[i] + ODD) ^ from->key[j]) & mask;
-                to->key[at + n] = key - (key == UINT64_MAX); /* that is the bias */
+                to->key[at + n] = key - (key == UINT64_MAX); /* UINT64_MAX is the bias */
                 if (to->value)
                     to->value[at + n] = from->value[i] * from->value[j];
             }

@@ -20,11 +20,11 @@ struct interactions {
     } pair[INTERACTIONS_MAX];
 };
 
-/* Adds a pair of fields in any order. Returns 0: it is there, or there are too many. */
+/* Adds a pair of fields, in any order. Returns 0 if the pair is there already, or there are too many. */
 int interactions_add(struct interactions *interactions, uint16_t a, uint16_t b);
 
 /* A copy of `from`, which has fields, with these features and without fields. Keys have hash_bits bits (0: 64).
- * TOO_LARGE: a block of 2^32 features. */
+ * TOO_LARGE: the block would have 2^32 features or more. */
 PARAMO_MUST_USE paramo_err interact_block(const struct interactions *interactions, unsigned hash_bits,
                                           const struct block *from, struct block *to);
 

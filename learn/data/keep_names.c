@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Do the features of this file have names, or is that not known? Else *format is its format. */
+/* Do the features of this file have names, or is that not known? If not, *format is its format. */
 static int may_have_names(const struct reader_options *o, const char *path, enum parse_format *format)
 {
     struct input *input = NULL;

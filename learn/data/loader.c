@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a lease call waits for work. The first wait is short, so that the learner soon learns that there is no
- * work, and finishes the parts that other workers wait for. Later waits last until there is work, or until it is time
- * to check for a stop. */
+/* How long a lease call waits for work. The first wait is short, so that the learner soon knows that there is no work,
+ * and finishes the parts that other workers wait for. Later waits last until there is work, or until it is time to
+ * check for a stop. All four are arbitrary. */
 #define LEASE_POLL_MS 1
 #define LEASE_WAIT_MS 200
 #define THREADS_MAX   16
@@ -16,9 +16,9 @@
 struct slot {
     struct loader_part part; /* first: loader_release casts */
     const struct block *block;
-    const struct block *keyed; /* whose distinct keys own has, or NULL */
-    struct block own;          /* its rows in another order; no key and no place: none */
-    int ready, skip, freed;    /* skip: the part does not exist */
+    const struct block *keyed; /* the block whose distinct keys `own` points to, or NULL */
+    struct block own; /* the chosen, weighted or shuffled rows of block; no key and no place: there is none */
+    int ready, skip, freed; /* skip: the part does not exist */
 };
 
 struct loader {
@@ -33,7 +33,7 @@ struct loader {
     uint32_t round;
     enum holdout_side side;
     uint64_t leased, taken, freed; /* freed <= taken <= leased <= freed + slots */
-    int leasing;                   /* a thread is asking the pool */
+    int leasing;                   /* a thread is in a call of the pool */
     int idle, ended, stop;
     paramo_err err;
     char message[PARAMO_ERROR_MAX];
@@ -81,8 +81,7 @@ static void fail(struct loader *l, paramo_err err, const char *message)
     l->stop = 1;
 }
 
-/* Takes the next lease, in turn; lock held on entry and return. NULL: there is no more to do for this thread.
- */
+/* Takes the next lease, in turn; lock held on entry and return. NULL: this thread has no more work. */
 static struct slot *lease(struct loader *l)
 {
     while (!l->stop && !l->ended) {
@@ -101,7 +100,7 @@ static struct slot *lease(struct loader *l)
         l->leasing = 0;
         (void)pthread_cond_broadcast(&l->changed);
         if (atomic_load(l->o.stop))
-            l->stop = 1; /* a lease just given goes back to the pool when this worker leaves */
+            l->stop = 1; /* a lease of this call goes back to the pool when the worker leaves */
         if (err != PARAMO_OK) {
             fail(l, err, paramo_last_error());
         } else if (state == 2) {
@@ -124,7 +123,7 @@ void loader_leases_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/leases/%u", round);
 }
 
-/* The message of an error is written to message. */
+/* Adds to the value of loader_leases_key. Writes the message of an error to message. */
 static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, char message[PARAMO_ERROR_MAX])
 {
     char key[48];
@@ -146,7 +145,7 @@ size_t loader_batch_rows(size_t first, size_t most, uint32_t stream, uint64_t in
     return rows;
 }
 
-/* The rows of a slot become those of `own`, which it takes; *rows points at them. */
+/* Makes `own` the rows of a slot, which takes it over; *rows points at them. */
 static void take_rows(struct loader *l, struct slot *s, const struct block *own, const struct block **rows)
 {
     if (s->block && own->place)
@@ -159,8 +158,8 @@ static void take_rows(struct loader *l, struct slot *s, const struct block *own,
     *rows = &s->own;
 }
 
-/* The distinct keys of a slot's block, if they are kept. They are found in the second round that has the block: there
- * may be one only. */
+/* The distinct keys of a slot's block, if they are kept. They are found in the second round, because a job of one round
+ * does not need them. */
 static paramo_err keys_of(const struct loader *l, struct batcher *batcher, const struct slot *s,
                           const struct block_keys **keys)
 {
@@ -185,7 +184,7 @@ static paramo_err weigh_rows(struct loader *l, struct slot *s, const struct bloc
     return err;
 }
 
-/* The rows of a slot to learn in this round, in their order. */
+/* Chooses and shuffles the rows of a slot to learn in this round. */
 static paramo_err choose_rows(struct loader *l, struct slot *s, const struct block **rows)
 {
     const paramo_work_unit *at = &s->part.lease;
@@ -206,7 +205,7 @@ static paramo_err choose_rows(struct loader *l, struct slot *s, const struct blo
     return err;
 }
 
-/* Fills a slot without the lock; the message of an error is written to message. */
+/* Fills a slot, without the lock. Writes the message of an error to message. */
 static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s,
                        char message[PARAMO_ERROR_MAX])
 {
@@ -356,8 +355,7 @@ paramo_err loader_next(struct loader *l, int may_wait, enum loader_state *state,
             *state = LOADER_END;
             break;
         }
-        /* a full ring with all parts taken is no time without work, but nothing comes before the caller
-         * releases one */
+        /* with a full ring, and all its parts taken, no part comes before the caller releases one */
         if (!may_wait && l->taken == l->leased && (l->idle || l->leased == l->freed + l->slots)) {
             *state = LOADER_IDLE;
             break;

@@ -81,7 +81,7 @@ static int grow(struct names *n)
     return 1;
 }
 
-/* Returns the end of text, written to out; out NULL: its length only. */
+/* Writes text to out, escaped (NULL: writes nothing). Returns its length. */
 static size_t put_escaped(char *out, const char *text, size_t len)
 {
     static const char from[] = "\t\n\r\\", to[] = "tnr\\";
@@ -115,7 +115,7 @@ static char *text_of(const char *column, size_t column_len, const char *value, s
     return text;
 }
 
-/* Takes text, which is not NULL; the lock is held. */
+/* Takes over text, which is not NULL. The lock is held, or no other thread has n. */
 static void put(struct names *n, uint64_t key, char *text)
 {
     struct entry *e = grow(n) ? slot_of(n->entry, n->cap, key) : NULL;
@@ -133,7 +133,7 @@ static void put(struct names *n, uint64_t key, char *text)
     }
 }
 
-/* Is it this name, as it stands? Most are seen again and again. */
+/* Is it this name, without escapes? Most names are seen many times, so this saves an allocation. */
 static int is_known(const struct entry *e, const char *column, size_t column_len, const char *value,
                     size_t value_len)
 {

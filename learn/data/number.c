@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MAX_NUMBER 127 /* characters of a number that strtof is asked about; arbitrary */
+#define MAX_NUMBER 127 /* characters of a number that strtof reads; arbitrary */
 
 const char *number_u64_long(const char *p, uint64_t *value)
 {
@@ -38,7 +38,7 @@ static const char *by_strtof(const char *start, const char *end, float *value, c
     return end;
 }
 
-/* Begins p with inf or nan? */
+/* Does p begin with inf or nan? */
 static int is_special(const char *p)
 {
     static const char words[][3] = {{'i', 'n', 'f'}, {'n', 'a', 'n'}};
@@ -60,7 +60,7 @@ static inline int is_digit(char c)
 const double number_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Most numbers: up to seven digits, and perhaps a point and up to eight more. NULL: it is another one. */
+/* The form of most numbers: up to seven digits, and perhaps a point and up to eight more. NULL: it has another form. */
 static inline const char *plain_float(const char *p, int negative, float *value)
 {
     unsigned stops = number_stops(p) | 1u << 16;

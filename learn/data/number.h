@@ -1,9 +1,9 @@
 /*
- * Numbers out of text, fast: shared by the parsers, inline because they are the inner loop.
+ * Fast reading of numbers from text: shared by the parsers, and inline because it is their inner loop.
  *
- * Each function reads at p, of which PARSE_PAD bytes beyond any number are readable (parse.h), and returns
- * where the number ends, or NULL. Plain decimals take the fast path; all others give exactly what strtof
- * gives. It never knows of lines and formats. Tests: test/learn/test_parse_number.c.
+ * Each function reads at p; PARSE_PAD bytes after any number are readable (parse.h). It returns the end of the number,
+ * or NULL. Plain decimals take the fast path, and all others give exactly what strtof gives. It never knows of lines
+ * and formats. Tests: test/learn/test_parse_number.c.
  */
 #ifndef LEARN_DATA_NUMBER_H
 #define LEARN_DATA_NUMBER_H
@@ -24,8 +24,8 @@ static inline uint64_t number_load(const char *p)
     return x;
 }
 
-/* Of the 16 characters at p: bit i is set if p[i] is no digit. One load tells where several numbers end, so that the
- * next one need not wait until this one is read. */
+/* Of the 16 characters at p: bit i is set if p[i] is not a digit. One load shows where several numbers end, so the CPU
+ * can begin the next number before this one is read. */
 static inline unsigned number_stops(const char *p)
 {
 #ifdef __SSE2__
@@ -43,8 +43,8 @@ static inline unsigned number_stops(const char *p)
 #endif
 }
 
-/* Eight characters, each ^ '0', of which the first digit of a number is the lowest: shifting the digits to the top puts
- * zeros before them, and three multiplications add up pairs, fours and eights. */
+/* t has eight characters, each ^ '0'; the first digit of a number is the lowest byte, and the digits take `bits` bits.
+ * Shifting them to the top puts zeros before them. Three multiplications then add up pairs, fours and eights. */
 static inline uint64_t number_fold(uint64_t t, unsigned bits)
 {
     t <<= 64 - bits;
@@ -59,11 +59,11 @@ static inline uint64_t number_of(const char *p, unsigned n)
     return number_fold(number_load(p) ^ 0x3030303030303030u, 8 * n);
 }
 
-/* More than seven digits, or a number that does not fit. */
+/* As number_u64, for any number of digits. NULL: there is no digit, or the number is above 2^64 - 1. */
 const char *number_u64_long(const char *p, uint64_t *value);
 
-/* An unsigned decimal: eight characters at once. With t = text ^ "00000000" a byte is a digit's value or above 9; the
- * lowest byte above 9 ends the number (a carry can only spoil higher ones). */
+/* An unsigned decimal, read eight characters at once. In t = text ^ "00000000" a byte is a digit's value, or above 9.
+ * The lowest byte above 9 ends the number; a carry can make only higher bytes wrong. */
 static inline const char *number_u64(const char *p, uint64_t *value)
 {
     uint64_t t = number_load(p) ^ 0x3030303030303030u;
@@ -79,7 +79,7 @@ static inline const char *number_u64(const char *p, uint64_t *value)
 
 extern const double number_ten[23]; /* powers, from 10^0 on */
 
-/* mantissa * 10^exponent, of that many digits, to *value. Returns 0 if that is left to strtof.
+/* Writes mantissa * 10^exponent to *value; the mantissa was read from `digits` digits. Returns 0 if strtof must do it.
  *
  * Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to read floating
  * point numbers accurately", 1990). Rounding that again to float is right unless the double may be the very middle
@@ -99,7 +99,7 @@ static inline int number_scale(uint64_t mantissa, long digits, int exponent, int
     return 1;
 }
 
-/* Digits, a point and digits at p: 1 to 7, and 1 to 8. Returns 0 if that is left to strtof. */
+/* Reads 1 to 7 digits, a point, and 1 to 8 digits at p. Returns 0 if strtof must do it. */
 static inline int number_point(const char *p, unsigned whole, unsigned part, int negative, float *value)
 {
     static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};

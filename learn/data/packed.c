@@ -29,7 +29,7 @@ struct packed packed_of(const struct block *block)
     return (struct packed){.shape = block_shape(block), .narrow = all <= UINT32_MAX};
 }
 
-/* Writes at *offset, which moves after it. */
+/* Writes at *offset, and moves *offset behind the bytes. */
 static paramo_err put(int fd, uint64_t *offset, const void *bytes, size_t len, XXH3_state_t *state)
 {
     if (state)
@@ -69,8 +69,8 @@ paramo_err packed_read(int fd, uint64_t offset, const struct packed *p, struct b
     paramo_err err = block_alloc(b, &p->shape);
     if (err != PARAMO_OK)
         return err;
-    /* narrow keys go to the upper half of their array and are widened from the front: a wide key never covers
-     * a narrow one that has not been read */
+    /* narrow keys go to the upper half of their array and are widened from the front, so that a wide key never
+     * overwrites a narrow one that has not been read */
     char *narrow = (char *)b->key + p->shape.features * (sizeof(uint64_t) - sizeof(uint32_t));
     char *from = p->narrow ? narrow : (char *)b->key;
     err = input_temp_read(fd, offset, from, packed_bytes(p));

@@ -1,7 +1,7 @@
 /*
- * The arrays of a block as bytes in a file: its keys, as 32 bits where all fit (most ids and hashed keys do), then its
- * other arrays as they lie in memory after the keys (block.h). For the caches. It never knows whose file it is, or
- * which part the block is of. Tests: test/learn/test_reader.c, test_disk_cache.c.
+ * The arrays of a block as bytes in a file, for the caches: its keys, with 32 bits each if all of them fit (most ids
+ * and hashed keys do), then its other arrays as they lie in memory after the keys (block.h). It never knows the file's
+ * owner, or the part of the block. Tests: test/learn/test_reader.c, test_disk_cache.c.
  */
 #ifndef LEARN_DATA_PACKED_H
 #define LEARN_DATA_PACKED_H
@@ -19,7 +19,7 @@ size_t packed_bytes(const struct packed *packed);
 PARAMO_MUST_USE paramo_err packed_write(int fd, uint64_t offset, const struct packed *packed,
                                         const struct block *block, uint64_t *sum);
 /* Allocates the arrays of block and reads them; the rest of block is left alone. On an error it has no arrays. *sum as
- * above: nothing is checked here. */
+ * above; the caller checks it. */
 PARAMO_MUST_USE paramo_err packed_read(int fd, uint64_t offset, const struct packed *packed,
                                        struct block *block, uint64_t *sum);
 

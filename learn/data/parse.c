@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define DETECT_LINES 100
+#define DETECT_LINES 100 /* arbitrary */
 
 #define FORMAT_ENTRY(id, name) [PARSE_##id] = &format_##name,
 static const struct format_ops *const formats[PARSE_FORMATS] = {FORMATS(FORMAT_ENTRY)};
@@ -70,7 +70,7 @@ void parse_buffer_free(struct parse_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
-/* The arrays grow as a set; what they held is not kept. */
+/* The arrays grow together. Their content is lost. */
 static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t features)
 {
     if (rows <= b->row_cap && features <= b->feature_cap)
@@ -101,8 +101,8 @@ paramo_err parse_text(const struct parse_settings *settings, const char *text, s
     if ((ops->columns != COLUMNS_NONE && !settings->columns) ||
         (ops->columns == COLUMNS_BY_HEADER && !settings->plan))
         return paramo_error_set(PARAMO_E_INVALID, "%s needs --columns", ops->name);
-    /* The shortest row is "1\n". One more: what is written of a row that turns out to be bad. One more again:
-     * the divisions round down. */
+    /* The shortest row is "1\n". One row more, because a part of a bad row may be written; and one more, because the
+     * divisions round down. */
     size_t rows = len / 2 + 2;
     size_t features = len / ops->feature_bytes + 2 * ops->row_features;
     paramo_err err = buffer_reserve(buffer, rows, features);
@@ -117,7 +117,7 @@ paramo_err parse_text(const struct parse_settings *settings, const char *text, s
     return ops->parse(&job);
 }
 
-/* Rows first..end of the buffer after those that the block has: `row` rows with `at` features. */
+/* Copies rows first .. end - 1 of the buffer to the block, after its first `row` rows with `at` features. */
 static void copy_rows(const struct parse_buffer *b, size_t first, size_t end, struct block *block, size_t row,
                       size_t at)
 {
@@ -134,7 +134,7 @@ static void copy_rows(const struct parse_buffer *b, size_t first, size_t end, st
         memcpy(block->field + at, b->field + from, features * sizeof *b->field);
 }
 
-/* The first row from r on that is on this side (same), or is not. */
+/* The first row from r on that is on side `want` (same 1), or is not (same 0). */
 static size_t next_row(const struct parse_buffer *b, const uint8_t *side, uint8_t want, int same, size_t r)
 {
     while (r < b->rows && (side[r] == want) != same)
@@ -188,8 +188,7 @@ paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *b
 
 /* ---- which format -------------------------------------------------------------------------------------- */
 
-/* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
- * format. */
+/* The format of one line (without its end); PARSE_AUTO if the line does not show it, -1 if it is in no format. */
 static int judge_line(const char *line, const char *end)
 {
     const char *p = line;
@@ -220,8 +219,8 @@ static int all_numbers(const struct table_header *h)
     return 1;
 }
 
-/* FORMAT with what to do, if text is like a table: JSON objects, or its second line has as many cells as its first, at
- * least two. */
+/* FORMAT with what to do, if text looks like a table: it has JSON objects, or its first two lines have the same number
+ * of cells, at least two. */
 static paramo_err judge_table(const char *text, size_t len, int whole)
 {
     struct table_header first = {0}, second = {0};
@@ -259,7 +258,7 @@ static paramo_err judge_table(const char *text, size_t len, int whole)
     return err;
 }
 
-/* lines were judged, none of them good; bad to end is the first of them. */
+/* The error if none of `lines` lines is in a format. The first of them is bad .. end; ended: its end is known. */
 static paramo_err no_format(int lines, const char *bad, const char *end, int ended)
 {
     char head[PARSE_QUOTE_MAX], list[PARSE_LIST_MAX];
@@ -324,7 +323,7 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
     return PARAMO_OK;
 }
 
-/* Does the name, without the ending of a compressed file, end so? */
+/* Does the name, without the ending of a compressed file, have this ending? */
 static int ends_with(const char *name, const char *ending)
 {
     size_t len = strlen(name), n = strlen(ending);

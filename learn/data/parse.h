@@ -2,12 +2,11 @@
  * Text to rows: one parser for each format of FORMATS (formats.h), in parse_<name>.c (libsvm and libffm share
  * parse_sparse.c). What a format defines is struct format_ops (parse_line.h).
  *
- * A parser takes a run of whole lines and appends their rows to a parse_buffer, whose arrays are sized from
- * the length of the text beforehand (a feature of each format takes a known least number of bytes), so that
- * the inner loops check no capacity. The text is followed by PARSE_PAD readable bytes the first of which is
- * '\n': no loop checks for the end of the text either, and numbers are read eight bytes at a time. A bad line
- * is reported by its number within the text and adds nothing to the rows. It never knows of files, threads
- * or caches. Tests: test/learn/test_parse_*.c.
+ * A parser takes whole lines and writes their rows to a parse_buffer. The arrays are sized from the length of the text
+ * beforehand (a feature of each format takes a known least number of bytes), so the inner loops check no capacity. The
+ * text is followed by PARSE_PAD readable bytes, the first of which is '\n', so no loop checks for the end of the text,
+ * and numbers are read eight bytes at a time. A bad line is reported by its number within the text, and gives no row.
+ * It never knows of files, threads or caches. Tests: test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_PARSE_H
 #define LEARN_DATA_PARSE_H
@@ -15,8 +14,7 @@
 #include "learn/data/block.h"
 #include "learn/data/formats.h"
 
-/* Name of a format for messages and options ("auto", "libsvm", ...), and back; -1 if there is no such format.
- */
+/* The name of a format in messages and options ("auto", "libsvm", ...); and the format of a name, or -1. */
 const char *parse_format_name(enum parse_format format);
 int parse_format_find(const char *name);
 /* 1 if rows of this format have the field of each feature. Not for PARSE_AUTO. */
@@ -26,8 +24,8 @@ int parse_format_names(enum parse_format format);
 /* Not for PARSE_AUTO. */
 enum format_columns parse_format_columns(enum parse_format format);
 
-/* The formats for a message: "libsvm, libffm or criteo"; without tables those with what a line
- * looks like, or with fields only, joined by "and". */
+/* Formats for a message. NAMES: all, "libsvm, libffm or criteo". LINES: those that are not tables, each with what a
+ * line looks like. FIELDS: those of them that have fields, joined by "and". */
 enum parse_list { PARSE_LIST_NAMES, PARSE_LIST_LINES, PARSE_LIST_FIELDS };
 #define PARSE_LIST_MAX 256
 const char *parse_format_list(char out[PARSE_LIST_MAX], enum parse_list which);
@@ -43,14 +41,14 @@ PARAMO_MUST_USE paramo_err parse_block_side(const struct parse_buffer *buffer, i
                                             const uint8_t *side, uint8_t want, struct block *block);
 void parse_buffer_free(struct parse_buffer *buffer);
 
-/* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file
- * name) if it looks like none; a text without any feature counts as libsvm. */
+/* Detects the format from the first lines of a file. whole: text is the whole file. FORMAT (without a file name) if it
+ * looks like none; a text without any feature counts as libsvm. */
 PARAMO_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
-/* Like parse_detect(), but also finds tables: by the name of the file, else by the text. */
+/* Like parse_detect(), but also finds tables: by the name of the file, otherwise by the text. */
 PARAMO_MUST_USE paramo_err parse_detect_file(const char *name, const char *text, size_t len, int whole,
                                              enum parse_format *format);
-/* Like parse_detect_file() where columns are named: csv, tsv or jsonl, by the name of the file (NULL: none), else by
+/* Like parse_detect_file() if --columns is given: csv, tsv or jsonl, by the name of the file (NULL: none), otherwise by
  * the text. */
 enum parse_format parse_detect_columns(const char *name, const char *text, size_t len);
 

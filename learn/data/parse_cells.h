@@ -1,8 +1,10 @@
 /*
- * Values of columns to features, for the parsers of tables: csv, tsv and jsonl. Inline, because it is their inner loop.
+ * Turns the values of columns into features, for the parsers of tables (csv, tsv and jsonl) and of vw. It is inline
+ * because it is their inner loop.
  *
- * A value is text[0..len) with PARSE_PAD readable bytes after it, and no quotes around it. An empty one is missing. A
- * value that is wrong leaves a message and gives nothing. It never knows of delimiters. Tests: test/learn/test_csv.c.
+ * A value is text[0..len) with PARSE_PAD readable bytes after it, and without quotes around it. An empty value is
+ * missing. A wrong value leaves a message, and its row is bad. It never knows of delimiters. Tests:
+ * test/learn/test_csv.c.
  */
 #ifndef LEARN_DATA_PARSE_CELLS_H
 #define LEARN_DATA_PARSE_CELLS_H
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* the widely available header's inline form: a call per value would cost as much as the hash */
+/* xxhash.h as inline functions: a call for each value would cost as much as the hash */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -98,7 +100,7 @@ static inline void cells_put_number(struct cells *c, const struct column *column
     c->n++;
 }
 
-/* What the values of a category, or the features of a namespace, have in common. */
+/* What the values of a category, or the features of a namespace, share. */
 struct cells_group {
     uint64_t seed;
     uint16_t field;
@@ -168,7 +170,7 @@ static __attribute__((noinline)) int cells_take_slow(struct cells *c, const stru
     case COLUMN_LABEL:
         if (is == 0 || c->rule->kind == LABEL_NONE)
             return 1;
-        if (is > 0) { /* as label_read wants it: "true" and blanks have gone */
+        if (is > 0) { /* v as text for label_read, which knows no "true" and no blanks */
             const int n = snprintf(word, sizeof word, "%.9g", (double)v);
             memset(word + n, '\n', PARSE_PAD);
             why = label_read(c->rule, word, (size_t)n, &c->b->label[c->rows]);
@@ -195,7 +197,7 @@ static inline __attribute__((always_inline)) int cells_take(struct cells *c, con
     return 1;
 }
 
-/* Room for len bytes and the pad in scratch; 0: no memory. */
+/* Makes room for len bytes and the pad in scratch. 0: no memory. */
 static inline int cells_scratch(struct cells *c, size_t len)
 {
     if (len + PARSE_PAD <= c->scratch_cap)

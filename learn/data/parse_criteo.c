@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* the widely available header's inline form: a call per word would cost as much as the hash */
+/* xxhash.h as inline functions: a call for each word would cost as much as the hash */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -28,8 +28,8 @@ static uint64_t integer_token(int negative, uint64_t v)
     return BUCKET | (uint64_t)(l * l);
 }
 
-/* ln() for the small integers that make up most of a log is worth a table: half of the parsing time without
- * it. */
+/* A table of the buckets of small integers, which are most of a log's: without it, ln() takes half of the parsing
+ * time. */
 #define SMALL 1024
 static uint16_t small_bucket[SMALL];
 
@@ -44,8 +44,7 @@ static inline uint64_t hash_integer(uint64_t token, unsigned field)
     return parse_mix(token * 64 + field + 0x9e3779b97f4a7c15u);
 }
 
-/* Where the run of bytes above ' ' that starts at p ends; tabs, newlines and control characters all end it.
- */
+/* The end of the run of bytes above ' ' that starts at p: a tab, newline or other control character, or a blank. */
 static inline const char *word_end(const char *p)
 {
     for (;; p += 8) {
@@ -56,7 +55,7 @@ static inline const char *word_end(const char *p)
     }
 }
 
-/* Has the line one tab less than a row with a label? */
+/* Does the line have one tab fewer than a row with a label? */
 static int lacks_label(const char *p)
 {
     size_t tabs = 0;
@@ -161,7 +160,7 @@ static enum judged judge_criteo(const char *line, const char *end)
     return tabs == PARSE_CRITEO_FIELDS && parse_judge_label(line, end) ? JUDGED_YES : JUDGED_NO;
 }
 
-/* A row is 39 tabs at least. */
+/* A row has at least 39 bytes, its tabs. */
 const struct format_ops format_criteo = {.name = "criteo",
                                          .line = "40 columns between tabs",
                                          .fields = 1,

@@ -1,8 +1,9 @@
 /*
- * csv and tsv: RFC 4180 with a header and any delimiter. What a column is says the plan of its file (header.h).
+ * csv and tsv: RFC 4180 with a header and any delimiter. The plan of a file says what each column is (header.h).
  *
- * A cell that begins with a quote ends with one, may have delimiters and newlines, and has two quotes for each of its
- * own. A bad record ends where the number of its quotes is even, as records do everywhere (header.h).
+ * A cell that begins with a quote ends with one. It may contain delimiters and newlines, and has two quotes for each
+ * quote of its text. A bad record ends at the first newline before which the number of quotes is even, as all records
+ * do (header.h).
  */
 #include "learn/data/header.h"
 #include "learn/data/parse_cells.h"
@@ -15,20 +16,21 @@ static inline const char *cell_end(const char *p, uint64_t delimiters)
 {
     for (;; p += 8) {
         const uint64_t x = number_load(p), d = x ^ delimiters, nl = x ^ ONES * '\n', quote = x ^ ONES * '"';
-        /* the lowest bit that is set is right; a borrow only spoils higher ones */
+        /* the lowest bit that is set is right; a borrow can make only higher ones wrong */
         const uint64_t found = (((d - ONES) & ~d) | ((nl - ONES) & ~nl) | ((quote - ONES) & ~quote)) & HIGH;
         if (found != 0)
             return p + (__builtin_ctzll(found) >> 3);
     }
 }
 
-/* The cell that begins with the quote at p. Returns what follows its closing quote; NULL: what is in c->what. */
+/* Reads the cell that begins with the quote at p. Returns the place after its closing quote; NULL: c->what says what is
+ * wrong. */
 static const char *quoted_cell(struct cells *c, const char *p, const char *end, const char **text,
                                size_t *len)
 {
     const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
     *text = p + 1;
-    if (close && close[1] != '"') { /* none of its own */
+    if (close && close[1] != '"') { /* there is no quote in its text */
         *len = (size_t)(close - p - 1);
         return close + 1;
     }
@@ -57,7 +59,7 @@ static inline int line_ends(const char *p)
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* After the record that begins at p, which is at `line`. */
+/* The place after the record that begins at p. Adds its lines to *lines. */
 static const char *skip_record(const char *p, const char *end, uint64_t *lines)
 {
     int odd = 0;
@@ -75,7 +77,8 @@ static int wrong_count(struct cells *c, size_t n, const struct table_plan *plan)
     return 0;
 }
 
-/* A cell that is not quoted and whose role is not a category, if it is as it mostly is. Returns its end, or NULL. */
+/* The fast path for a number or label without quotes. Returns its end; NULL: it is not as simple, and nothing was
+ * added. */
 static inline const char *plain_cell(struct cells *c, const struct column *column, const char *p,
                                      char delimiter)
 {
@@ -97,7 +100,7 @@ static inline const char *plain_cell(struct cells *c, const struct column *colum
     return NULL;
 }
 
-/* The row at p. Returns its newline, or NULL: it is bad. *lines: of newlines within its quotes. */
+/* Reads the row at p. Returns its newline, or NULL: it is bad. Adds the newlines within its quotes to *lines. */
 static inline const char *take_row(struct cells *c, const struct table_plan *plan, const char *p,
                                    const char *end, uint64_t *lines)
 {
@@ -181,7 +184,7 @@ static paramo_err parse_table(const struct parse_job *job)
     return err;
 }
 
-/* Only with a plan: judged by its header (parse_detect). */
+/* A line alone is never judged a table (parse_detect_file). */
 static enum judged judge_none(const char *line, const char *end)
 {
     (void)line;

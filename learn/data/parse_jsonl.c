@@ -1,8 +1,8 @@
 /*
  * jsonl: a JSON object in each line (RFC 8259), whose keys are the names of columns.
  *
- * Values are strings, numbers, true and false; null is missing. Objects and lists may stand where a column is not used,
- * and are stepped over. Strings are taken as text: "5" and 5 are the same category.
+ * Values are strings, numbers, true and false; null is missing. Keys that are not used may have objects and lists,
+ * which are skipped. A string counts as its text: "5" and 5 are the same category.
  */
 #include "learn/data/parse_jsonl.h"
 #include "learn/data/parse_cells.h"
@@ -15,7 +15,7 @@ static inline const char *string_stop(const char *p)
 {
     for (;; p += 8) {
         const uint64_t x = number_load(p), quote = x ^ ONES * '"', slash = x ^ ONES * '\\';
-        /* the lowest bit that is set is right; a borrow only spoils higher ones */
+        /* the lowest bit that is set is right; a borrow can make only higher ones wrong */
         const uint64_t found =
             (((x - ONES * 0x20) & ~x) | ((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)) & HIGH;
         if (found != 0)
@@ -70,7 +70,7 @@ static size_t put_utf8(char *out, unsigned long v)
     return more + 1;
 }
 
-/* The escape at p, after its backslash, to out. Returns its end, or NULL. */
+/* Writes the escape at p, which is after its backslash, to out. Returns its end, or NULL. */
 static const char *take_escape(struct cells *c, const char *p, char *out, size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -94,7 +94,7 @@ static const char *take_escape(struct cells *c, const char *p, char *out, size_t
     return p;
 }
 
-/* The string whose quote is at p. Returns what follows its closing quote, or NULL. */
+/* Reads the string whose quote is at p. Returns the place after its closing quote, or NULL. */
 static inline const char *take_string(struct cells *c, const char *p, const char **text, size_t *len)
 {
     const char *stop = string_stop(++p);
@@ -127,7 +127,7 @@ static inline const char *take_string(struct cells *c, const char *p, const char
     }
 }
 
-/* Steps over the object or list at p. Returns its end, or NULL. */
+/* Skips the object or list at p. Returns its end, or NULL. */
 static const char *skip_nested(struct cells *c, const char *p)
 {
     size_t depth = 0;
@@ -148,7 +148,7 @@ static inline int is_number_sign(char s)
     return (s >= '0' && s <= '9') || s == '-' || s == '+' || s == '.' || s == 'e' || s == 'E';
 }
 
-/* The value at p, of a column or of none that is used. Returns its end, or NULL. */
+/* Reads the value at p; column NULL: it is not used. Returns its end, or NULL. */
 static inline const char *take_value(struct cells *c, const struct column *column, const char *p)
 {
     const char *text = p, *why;
@@ -182,7 +182,7 @@ static inline const char *take_value(struct cells *c, const struct column *colum
     return column && !cells_take(c, column, p, len) ? NULL : p + len;
 }
 
-/* The object at p. Returns the newline after it, or NULL: it is bad. seen[i]: the row that had column i last. */
+/* Reads the object at p. Returns the newline after it, or NULL: it is bad. seen[i]: the last row that had column i. */
 static inline const char *take_row(struct cells *c, const struct columns *columns, const char *p,
                                    uint32_t *seen, uint32_t row)
 {
@@ -272,7 +272,7 @@ paramo_err jsonl_keys(const char *text, size_t len, struct table_header *keys)
     if (err != PARAMO_OK)
         return err;
     size_t line = begin ? (size_t)((nl ? nl : text + len) - begin) : 0, n;
-    char *copy = malloc(line + PARSE_PAD); /* with the pad that the parsers want */
+    char *copy = malloc(line + PARSE_PAD); /* with the pad that the parsers need */
     err = copy ? PARAMO_OK : paramo_error_set(PARAMO_E_MEMORY, "out of memory for keys");
     *keys = (struct table_header){0};
     if (copy && begin)

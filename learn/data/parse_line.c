@@ -58,7 +58,7 @@ const char *parse_label_slow(const struct label_rule *rule, const char *p, float
 const char *parse_judge_label(const char *line, const char *end)
 {
     static const struct label_rule any = {.kind = LABEL_REAL};
-    char copy[64]; /* which number_float may read beyond */
+    char copy[64]; /* with PARSE_PAD bytes after the word, which number_float reads */
     const char *p = line;
     size_t n = 0;
     while (p < end && (*p == ' ' || *p == '\t'))

@@ -1,6 +1,6 @@
 /*
- * Shared by the parsers: what a format defines, a line's label, and the report of a bad line. Tests:
- * test/learn/test_parse_*.c.
+ * Shared by the parsers: what a format defines, a line's label, and the report of a bad line. It never knows of files.
+ * Tests: test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_PARSE_LINE_H
 #define LEARN_DATA_PARSE_LINE_H
@@ -8,7 +8,7 @@
 #include "learn/data/formats.h"
 #include "learn/data/number.h"
 
-/* What is common to one call of a parser. */
+/* The arguments of one call of a parser. */
 struct parse_job {
     const char *text, *end;
     const struct parse_settings *settings;
@@ -17,19 +17,19 @@ struct parse_job {
     void *arg;
 };
 
-/* Is a line of a format? JUDGED_EMPTY: it may be, and nothing in it tells. */
+/* Is a line in a format? JUDGED_EMPTY: it may be, but it does not show it. */
 enum judged { JUDGED_NO, JUDGED_EMPTY, JUDGED_YES };
 
 struct format_ops {
     const char *name;            /* the word after --format */
     const char *line;            /* what a line looks like, for messages */
     int fields;                  /* rows have the field of each feature */
-    int names;                   /* keys are hashes of names, which settings.names takes */
+    int names;                   /* keys are hashes of names, which settings.names gets */
     enum format_columns columns; /* does it need --columns? */
-    /* The arrays' sizes: a feature has at least feature_bytes of text, and of a row that turns out to be bad
-     * at most row_features are written. */
+    /* For the sizes of arrays: a feature has at least feature_bytes of text, and at most row_features features of a bad
+     * row are written. */
     size_t feature_bytes, row_features;
-    /* A line without its end, which is no comment and not blank. */
+    /* line: without its end; not a comment, and not blank. */
     enum judged (*judge)(const char *line, const char *end);
     paramo_err (*parse)(const struct parse_job *job);
 };
@@ -40,19 +40,20 @@ FORMATS(FORMAT_DECLARE)
 
 #define PARSE_QUOTED    20 /* characters of the text in a message */
 #define PARSE_QUOTE_MAX (4 * PARSE_QUOTED + 4)
-/* The text's beginning, with unprintable bytes as \xHH. */
+/* Writes the first PARSE_QUOTED bytes of p .. end, unprintable ones as \xHH. */
 const char *parse_quote(char out[PARSE_QUOTE_MAX], const char *p, const char *end);
-/* Reports line: what, and what stands at `at` (NULL: without that). */
+/* Reports a bad line: what is wrong, and the word at `at` (NULL: without it). */
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
 
+/* As parse_label(), for any label. */
 const char *parse_label_slow(const struct label_rule *rule, const char *p, float *label, const char **what);
 
-/* For judge: where the label of a line ends, which may begin with blanks; where its first word begins if that is no
- * label but may be a feature, since a row may lack a label; NULL if it is something else. */
+/* For judge: the end of the label with which the line begins, after blanks. If the first word is not a label but may be
+ * a feature of a row without a label, the begin of that word. Otherwise NULL. */
 const char *parse_judge_label(const char *line, const char *end);
 
-/* A label at p, which must be followed by a blank or the end of the line. A row without a label, where that is
- * allowed (LABEL_NONE), begins with a word with a colon: the result is p. */
+/* Reads the label at p, which must be followed by a blank or the end of the line. Returns its end; p: the row has no
+ * label, as LABEL_NONE allows, because its first word has a colon; NULL: *what is wrong. */
 static inline const char *parse_label(const struct label_rule *rule, const char *p, float *label,
                                       const char **what)
 {

@@ -22,9 +22,9 @@ struct feature {
     float value;
 };
 
-/* A feature of digits and at most one point, whose index and value are whole within 16 characters: their ends are
- * seen at once. Returns where it ends, which is a blank or another control character; NULL: it is longer, or has
- * anything else. */
+/* The fast path for a feature of digits and at most one point, whose index and value take at most 16 characters: one
+ * load shows all their ends. Returns its end, which is a blank or a control character; NULL: it is longer, or has other
+ * characters. */
 static inline __attribute__((always_inline)) const char *short_feature(const char *p, const int has_field,
                                                                        struct feature *f)
 {
@@ -69,7 +69,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
     uint16_t *const field = b->field;
     size_t n = 0, rows = 0;
     uint64_t lines = 0;
-    int not_one = 0, numbers = 0; /* numbers: the last value was not 1, so the next is not likely to be */
+    int not_one = 0,
+        numbers = 0; /* numbers: the last value was not 1, so the next one probably is not 1 either */
     paramo_err err = PARAMO_OK;
 
     while (p < end) {
@@ -85,8 +86,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
         const char *q = parse_label(rule, p, &label, &what);
         if (!q)
             goto bad;
-        const char *const bare =
-            q == p ? p : NULL; /* where the first feature of a row without label begins */
+        const char *const bare = q == p ? p : NULL; /* the first feature of a row without label */
         p = q;
         for (;;) {
             struct feature feature;
@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 numbers = feature.value != 1.0f;
                 not_one |= numbers;
             }
-            /* p: after the label or a value, or bare */
+            /* p is after the label or a value, or is bare */
             if (LIKELY(*p == ' ' && p[1] > ' ')) {
                 p++;
             } else {

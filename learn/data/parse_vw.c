@@ -3,10 +3,10 @@
  *
  *     [label [importance]] ['tag] |namespace[:scale] feature[:value] feature ... |namespace ...
  *
- * A tag has a quote before it, or stands right before the first bar; it is read and not kept. The key of a feature is a
- * hash of namespace and feature. Features without a namespace begin after a bar and a blank. The field of a feature is
- * that of its namespace's first letter, as in Vowpal Wabbit's interactions: 0 without a name, a to z 1 to 26, A to Z 27
- * to 52, 0 to 9 53 to 62, others 63. Not taken are initial predictions (a third number), labels of several parts
+ * A tag has a quote before it, or stands right before the first bar; it is ignored. The key of a feature is a hash of
+ * namespace and feature. Features without a namespace begin after a bar and a blank. The field of a feature is that of
+ * its namespace's first letter, as in Vowpal Wabbit's interactions: 0 without a name, a to z 1 to 26, A to Z 27 to 52,
+ * 0 to 9 53 to 62, others 63. These are not supported: initial predictions (a third number), labels of several parts
  * (cost-sensitive, contextual bandits), and examples of several lines.
  */
 #include "learn/data/parse_cells.h"
@@ -40,7 +40,7 @@ static inline const char *name_end(const char *p)
 {
     for (;; p += 8) {
         const uint64_t x = number_load(p), colon = x ^ ONES * ':', bar = x ^ ONES * '|';
-        /* the lowest bit that is set is right; a borrow only spoils higher ones */
+        /* the lowest bit that is set is right; a borrow can make only higher ones wrong */
         const uint64_t found =
             (((x - ONES * 0x21) & ~x) | ((colon - ONES) & ~colon) | ((bar - ONES) & ~bar)) & HIGH;
         if (found != 0)
@@ -62,7 +62,7 @@ static const char *wrong(struct cells *c, const char *what, const char *at, cons
     return NULL;
 }
 
-/* A word before the bar that is no number: what to say of it. */
+/* The message about a word before the bar that is not a number. */
 static const char *not_taken(struct cells *c, const char *word, const char *stop, const char *end)
 {
     if (memchr(word, ':', (size_t)(stop - word)))
@@ -70,7 +70,7 @@ static const char *not_taken(struct cells *c, const char *word, const char *stop
     return wrong(c, "expected a label, an importance or a tag before the bar", word, end);
 }
 
-/* Label, importance and tag. Returns the bar, or NULL. */
+/* Reads label, importance and tag. Returns the bar, or NULL. */
 static const char *take_head(struct cells *c, const char *p, const char *end)
 {
     for (int numbers = 0;; numbers++) {
@@ -108,7 +108,7 @@ static const char *take_head(struct cells *c, const char *p, const char *end)
     }
 }
 
-/* ":number" at p, or 1. Returns its end, or NULL. */
+/* Reads ":number" at p; the value is 1 if there is none. Returns its end, or NULL. */
 static inline const char *take_value(struct cells *c, const char *p, const char *end, float *v)
 {
     const char *what;
@@ -119,7 +119,7 @@ static inline const char *take_value(struct cells *c, const char *p, const char 
     return q ? q : wrong(c, what, p + 1, end);
 }
 
-/* The namespaces from the bar at p on. Returns the end of the line, or NULL. */
+/* Reads the namespaces from the bar at p on. Returns the end of the line, or NULL. */
 static inline const char *take_features(struct cells *c, const char *p, const char *end)
 {
     while (*p == '|') {
@@ -188,13 +188,13 @@ static paramo_err parse_vw(const struct parse_job *job)
     return err;
 }
 
-/* A bar with a blank after it, and before it numbers and perhaps a tag. */
+/* A line of vw has a bar, a blank somewhere after it, and before it only numbers and perhaps a tag. */
 static enum judged judge_vw(const char *line, const char *end)
 {
     const char *bar = memchr(line, '|', (size_t)(end - line)), *p = line;
     if (!bar)
         return JUDGED_NO;
-    const char *behind = bar + 1; /* a namespace has features: else it is a table with bars */
+    const char *behind = bar + 1; /* a namespace without features is a cell of a table with bars */
     while (behind < end && *behind != '|' && !is_blank(*behind))
         behind++;
     if (behind == end || *behind == '|')

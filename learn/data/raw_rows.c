@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_BYTES (256u << 10)
+#define READ_BYTES (256u << 10) /* arbitrary */
 
 struct raw_rows {
     char **names;
-    size_t count, file; /* file: open if input is not NULL, else the next */
+    size_t count, file; /* file: the open one if input is not NULL, otherwise the next one */
     enum parse_format wanted, format;
     struct input *input;
     char *text; /* [len] of cap: text[at..] is not handed out yet */
@@ -29,7 +29,7 @@ static paramo_err no_memory(void)
     return paramo_error_set(PARAMO_E_MEMORY, "out of memory for rows");
 }
 
-/* Bytes of plain files. */
+/* Sums up the bytes of the files; 0 if one of them is not plain. */
 static paramo_err add_sizes(struct raw_rows *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -88,7 +88,7 @@ static int is_table(const struct raw_rows *r)
     return parse_format_columns(r->format) == COLUMNS_BY_HEADER;
 }
 
-/* Reads on; text[at..len) keeps its content, at becomes 0. */
+/* Reads more text. Keeps text[at..len), which moves to the front. */
 static paramo_err fill(struct raw_rows *r)
 {
     if (r->at > 0)
@@ -114,7 +114,7 @@ static paramo_err fill(struct raw_rows *r)
     return err;
 }
 
-/* The record at text[at..] to *len, and at after it; *len 0: the file has ended. */
+/* Takes the record at text[at..]. *len 0: the file has ended. */
 static paramo_err take(struct raw_rows *r, const char **text, size_t *len)
 {
     size_t seen = 0;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes whenever a parser gives other rows, keys or values for the same text: what older programs kept on disk is
- * not used then. */
+/* Changes whenever a parser gives other rows, keys or values for the same text, so that parts kept on disk by older
+ * programs are not used. */
 #define READER_VERSION 1
 
 static_assert(STREAM_PAD >= PARSE_PAD, "what streams put behind their text is what parsers read over");
@@ -23,14 +23,15 @@ void reader_options_init(struct reader_options *options)
     memset(options, 0, sizeof *options);
 }
 
-struct telling {
+struct detection {
     struct reader *reader;
     uint32_t stream;
     enum parse_format format;
 };
 
-/* Reads the header, if there is one, of which stream_tell's lock allows one thread at a time. */
-static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format format, const char *text,
+/* Reads the header of a table, and matches it with the columns. The lock of stream_detect allows one thread at a
+ * time. */
+static paramo_err match_header(struct reader *r, uint32_t s, enum parse_format format, const char *text,
                                size_t len, int whole)
 {
     struct table_header header = {0};
@@ -54,24 +55,24 @@ static paramo_err tell_columns(struct reader *r, uint32_t s, enum parse_format f
     return err;
 }
 
-static paramo_err detect(const char *text, size_t len, int whole, void *arg)
+static paramo_err detect_format(const char *text, size_t len, int whole, void *arg)
 {
-    struct telling *t = arg;
+    struct detection *t = arg;
     paramo_err err = PARAMO_OK;
     if (t->format == PARSE_AUTO && t->reader->columns)
         t->format = parse_detect_columns(t->reader->names[t->stream], text, len);
     else if (t->format == PARSE_AUTO)
         err = parse_detect(text, len, whole, &t->format);
     if (err == PARAMO_OK && parse_format_columns(t->format) != COLUMNS_NONE)
-        err = tell_columns(t->reader, t->stream, t->format, text, len, whole);
+        err = match_header(t->reader, t->stream, t->format, text, len, whole);
     return err;
 }
 
-paramo_err reader_tell_format(struct reader *r, uint32_t s)
+paramo_err reader_detect_format(struct reader *r, uint32_t s)
 {
-    struct telling telling = {r, s, r->format};
-    paramo_err err = stream_tell(r->stream[s], detect, &telling);
-    const enum parse_format format = telling.format;
+    struct detection detection = {r, s, r->format};
+    paramo_err err = stream_detect(r->stream[s], detect_format, &detection);
+    const enum parse_format format = detection.format;
     if (err == PARAMO_OK && r->fields == READER_FIELDS && !parse_format_fields(format)) {
         char list[PARSE_LIST_MAX];
         err = paramo_error_set(
@@ -91,14 +92,14 @@ static paramo_err open_streams(struct reader *r, size_t part_bytes)
     for (uint32_t s = 0; s < r->streams; s++) {
         paramo_err err = stream_open(r->names[s], part_bytes, r->recent, r->stop_fd, &r->stop, &r->stream[s]);
         if (err == PARAMO_OK && !stream_is_pipe(r->stream[s]))
-            err = reader_tell_format(r, s);
+            err = reader_detect_format(r, s);
         if (err != PARAMO_OK)
             return err;
     }
     return PARAMO_OK;
 }
 
-/* Writes all that decides what the parts of stream s are parsed to. */
+/* Writes all settings that decide how the parts of stream s are parsed. */
 static paramo_err write_settings(const struct reader *r, uint32_t s, size_t part_bytes, char **text,
                                  size_t *len)
 {
@@ -211,15 +212,15 @@ void reader_close(struct reader *r)
     reader_pass_end(r);
     for (uint32_t s = 0; r->stream && s < r->streams; s++)
         stream_close(r->stream[s]);
-    for (struct workshop *w = r->idle, *next; w; w = next) {
+    for (struct parse_scratch *w = r->idle, *next; w; w = next) {
         next = w->next;
         stream_text_free(&w->text);
         parse_buffer_free(&w->buffer);
         free(w->side);
         free(w);
     }
-    if (r->first)
-        held_release(r->first);
+    if (r->peeked)
+        held_release(r->peeked);
     disk_cache_close(r->kept);
     cache_close(r->cache[HOLDOUT_LEARN]);
     cache_close(r->cache[HOLDOUT_MEASURE]);

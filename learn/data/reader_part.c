@@ -11,9 +11,9 @@ struct bad_lines {
     uint32_t stream;
     uint64_t index;
     const struct stream_text *text;
-    int seen;                         /* counted in an earlier epoch */
-    uint64_t bad;                     /* of this part */
-    char first_bad[PARAMO_ERROR_MAX]; /* ":17: what" if the first of them is the first of all */
+    int seen;                         /* they were counted in an earlier epoch */
+    uint64_t bad;                     /* their number in this part */
+    char first_bad[PARAMO_ERROR_MAX]; /* ":17: what" if one of them is the first of the reader */
 };
 
 static void note_first_bad(struct reader *r, const char *message)
@@ -54,27 +54,27 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
     return paramo_error_set(PARAMO_E_FORMAT, "%s", message);
 }
 
-static paramo_err workshop_get(struct reader *r, struct workshop **shop)
+static paramo_err scratch_get(struct reader *r, struct parse_scratch **scratch)
 {
     (void)pthread_mutex_lock(&r->lock);
-    *shop = r->idle;
-    if (*shop)
-        r->idle = (*shop)->next;
+    *scratch = r->idle;
+    if (*scratch)
+        r->idle = (*scratch)->next;
     (void)pthread_mutex_unlock(&r->lock);
-    if (!*shop && !(*shop = calloc(1, sizeof **shop)))
+    if (!*scratch && !(*scratch = calloc(1, sizeof **scratch)))
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     return PARAMO_OK;
 }
 
-static void workshop_put(struct reader *r, struct workshop *shop)
+static void scratch_put(struct reader *r, struct parse_scratch *scratch)
 {
     (void)pthread_mutex_lock(&r->lock);
-    shop->next = r->idle;
-    r->idle = shop;
+    scratch->next = r->idle;
+    r->idle = scratch;
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* The rows of one side in buffer, or all of them (side NULL), as a part's block. */
+/* Makes a part's block of the rows of one side in buffer, or of all rows (side NULL). */
 static paramo_err make_block(const struct parse_buffer *buffer, enum reader_fields wanted,
                              const uint8_t *side, enum holdout_side want, const struct block *part,
                              struct held **held)
@@ -100,34 +100,35 @@ static paramo_err make_block(const struct parse_buffer *buffer, enum reader_fiel
 }
 
 /* Decides the side of each row of a part. */
-static paramo_err draw_sides(struct reader *r, struct workshop *shop, const struct block *part, size_t rows)
+static paramo_err draw_sides(struct reader *r, struct parse_scratch *scratch, const struct block *part,
+                             size_t rows)
 {
-    if (rows > shop->side_cap) {
-        free(shop->side);
-        shop->side = malloc(rows);
-        shop->side_cap = shop->side ? rows : 0;
-        if (!shop->side)
+    if (rows > scratch->side_cap) {
+        free(scratch->side);
+        scratch->side = malloc(rows);
+        scratch->side_cap = scratch->side ? rows : 0;
+        if (!scratch->side)
             return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a reader");
     }
     if (r->folds > 0)
-        holdout_fold(part->stream, part->index, r->folds, r->fold, rows, shop->side);
+        holdout_fold(part->stream, part->index, r->folds, r->fold, rows, scratch->side);
     else
-        holdout_sides(part->stream, part->index, r->hold_out, rows, shop->side);
+        holdout_sides(part->stream, part->index, r->hold_out, rows, scratch->side);
     return PARAMO_OK;
 }
 
 /* Fills held[] for each side that there is, from the rows of buffer. */
-static paramo_err cut_sides(struct reader *r, struct workshop *shop, const struct parse_buffer *buffer,
-                            const struct block *part, struct held *held[2])
+static paramo_err cut_sides(struct reader *r, struct parse_scratch *scratch,
+                            const struct parse_buffer *buffer, const struct block *part, struct held *held[2])
 {
     const int two = r->hold_out > 0;
-    paramo_err err = two ? draw_sides(r, shop, part, buffer->rows) : PARAMO_OK;
+    paramo_err err = two ? draw_sides(r, scratch, part, buffer->rows) : PARAMO_OK;
     for (unsigned i = 0; err == PARAMO_OK && i < (two ? 2u : 1u); i++)
-        err = make_block(buffer, r->fields, two ? shop->side : NULL, (enum holdout_side)i, part, &held[i]);
+        err = make_block(buffer, r->fields, two ? scratch->side : NULL, (enum holdout_side)i, part, &held[i]);
     return err;
 }
 
-/* Keeps the rows of buffer on disk. Returns 1 if they are. */
+/* Keeps the rows of buffer on disk. Returns 1 on success. */
 static int keep_part(struct reader *r, const struct parse_buffer *buffer, const struct block *part,
                      const struct bad_lines *bad, const struct held *learn)
 {
@@ -144,7 +145,7 @@ static int keep_part(struct reader *r, const struct parse_buffer *buffer, const 
 }
 
 /* Fills held[] for each side that there is. */
-static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad_lines *bad,
+static paramo_err parse_part(struct reader *r, struct parse_scratch *scratch, struct bad_lines *bad,
                              struct held *held[2], int *kept)
 {
     const struct parse_settings settings = {
@@ -157,22 +158,23 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
         .names = r->names_of_keys,
     };
     const struct block part = {
-        .stream = bad->stream, .index = bad->index, .first_line = shop->text.first_line};
-    const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
-    paramo_err err =
-        parse_text(&settings, shop->text.data + mark, shop->text.len - mark, &shop->buffer, on_bad_line, bad);
+        .stream = bad->stream, .index = bad->index, .first_line = scratch->text.first_line};
+    const size_t mark = bad->index == 0 ? parse_mark(scratch->text.data, scratch->text.len) : 0;
+    paramo_err err = parse_text(&settings, scratch->text.data + mark, scratch->text.len - mark,
+                                &scratch->buffer, on_bad_line, bad);
     if (err == PARAMO_OK)
-        err = cut_sides(r, shop, &shop->buffer, &part, held);
+        err = cut_sides(r, scratch, &scratch->buffer, &part, held);
     if (err != PARAMO_OK)
         return err;
-    *kept = keep_part(r, &shop->buffer, &part, bad, held[HOLDOUT_LEARN]);
+    *kept = keep_part(r, &scratch->buffer, &part, bad, held[HOLDOUT_LEARN]);
     (void)atomic_fetch_add(&r->parts_parsed, 1);
-    (void)atomic_fetch_add(&r->rows_parsed, shop->buffer.rows);
-    (void)atomic_fetch_add(&r->text_bytes, shop->text.len);
+    (void)atomic_fetch_add(&r->rows_parsed, scratch->buffer.rows);
+    (void)atomic_fetch_add(&r->text_bytes, scratch->text.len);
     return PARAMO_OK;
 }
 
-/* Counts the bad lines of a part that was kept on disk. Returns 0 if they are too many: the text tells which. */
+/* Counts the bad lines of a part that was kept on disk. Returns 0 if they are too many: the text must be parsed, for
+ * the message. */
 static int count_kept_bad(struct reader *r, uint32_t stream, uint64_t bad, const char *first_bad)
 {
     char message[PARAMO_ERROR_MAX];
@@ -188,8 +190,8 @@ static int count_kept_bad(struct reader *r, uint32_t stream, uint64_t bad, const
     return 1;
 }
 
-/* The part from disk into held[]; they stay NULL if it is not there. */
-static paramo_err kept_part(struct reader *r, struct workshop *shop, const struct bad_lines *bad,
+/* Reads the part from disk into held[]; they stay NULL if it is not there. */
+static paramo_err kept_part(struct reader *r, struct parse_scratch *scratch, const struct bad_lines *bad,
                             struct held *held[2])
 {
     struct held *all;
@@ -218,19 +220,19 @@ static paramo_err kept_part(struct reader *r, struct workshop *shop, const struc
                                       .key = b->key,
                                       .value = b->value,
                                       .field = b->field};
-    paramo_err err = cut_sides(r, shop, &view, b, held);
+    paramo_err err = cut_sides(r, scratch, &view, b, held);
     held_release(all);
     return err;
 }
 
-/* The part that was looked at, once; NULL if it is another. */
-static struct held *take_first(struct reader *r, uint32_t stream, uint64_t index)
+/* Takes the part that reader_peek has kept; NULL if it is not this one. */
+static struct held *take_peeked(struct reader *r, uint32_t stream, uint64_t index)
 {
     struct held *first = NULL;
     (void)pthread_mutex_lock(&r->lock);
-    if (r->first && r->first->block.stream == stream && r->first->block.index == index) {
-        first = r->first;
-        r->first = NULL;
+    if (r->peeked && r->peeked->block.stream == stream && r->peeked->block.index == index) {
+        first = r->peeked;
+        r->peeked = NULL;
     }
     (void)pthread_mutex_unlock(&r->lock);
     return first;
@@ -252,45 +254,45 @@ static paramo_err interact_held(struct reader *r, struct held *held)
 }
 
 /* Reads the next part from the text; *ended: the stream ends before it. */
-static paramo_err text_part(struct reader *r, struct workshop *shop, struct bad_lines *bad, int *ended,
-                            struct held *held[2], int *kept)
+static paramo_err text_part(struct reader *r, struct parse_scratch *scratch, struct bad_lines *bad,
+                            int *ended, struct held *held[2], int *kept)
 {
     paramo_err err = PARAMO_OK;
     if (atomic_load(&r->stream_format[bad->stream]) == PARSE_AUTO)
-        err = reader_tell_format(r, bad->stream); /* a pipe: not looked at before */
+        err = reader_detect_format(r, bad->stream); /* of a pipe, when it is first read */
     if (err == PARAMO_OK)
-        err = stream_part(r->stream[bad->stream], bad->index, &shop->text, ended);
+        err = stream_part(r->stream[bad->stream], bad->index, &scratch->text, ended);
     if (err == PARAMO_OK && *ended && r->kept && stream_parts(r->stream[bad->stream]) != UINT64_MAX)
         disk_cache_end(r->kept, bad->stream, stream_parts(r->stream[bad->stream]));
-    return err == PARAMO_OK && !*ended ? parse_part(r, shop, bad, held, kept) : err;
+    return err == PARAMO_OK && !*ended ? parse_part(r, scratch, bad, held, kept) : err;
 }
 
 paramo_err reader_part_get(struct reader *r, uint32_t stream, uint64_t index, enum holdout_side side,
                            struct held **held)
 {
     struct bad_lines bad = {.reader = r, .stream = stream, .index = index};
-    if (side == HOLDOUT_LEARN && (*held = take_first(r, stream, index)))
+    if (side == HOLDOUT_LEARN && (*held = take_peeked(r, stream, index)))
         return PARAMO_OK;
     paramo_err err = cache_get(r->cache[side], stream, index, held, &bad.seen);
     if (err != PARAMO_OK || *held) {
         (void)atomic_fetch_add(&r->parts_cached, err == PARAMO_OK);
         return err;
     }
-    struct workshop *shop;
+    struct parse_scratch *scratch;
     struct held *both[2] = {NULL, NULL};
-    if ((err = workshop_get(r, &shop)) != PARAMO_OK)
+    if ((err = scratch_get(r, &scratch)) != PARAMO_OK)
         return err;
-    bad.text = &shop->text;
+    bad.text = &scratch->text;
     const uint64_t parts = r->kept ? disk_cache_parts(r->kept, stream) : UINT64_MAX;
     int ended = index >= parts, kept = 0;
     if (!ended)
-        err = kept_part(r, shop, &bad, both);
+        err = kept_part(r, scratch, &bad, both);
     if (err == PARAMO_OK && !ended && !both[HOLDOUT_LEARN]) {
-        err = text_part(r, shop, &bad, &ended, both, &kept);
+        err = text_part(r, scratch, &bad, &ended, both, &kept);
     } else {
         kept = 1;
     }
-    workshop_put(r, shop);
+    scratch_put(r, scratch);
     for (unsigned i = 0; i < 2 && err == PARAMO_OK && r->interactions.n > 0; i++)
         if (both[i])
             err = interact_held(r, both[i]);
@@ -302,7 +304,7 @@ paramo_err reader_part_get(struct reader *r, uint32_t stream, uint64_t index, en
             both[i] = NULL;
         }
     }
-    if (err != PARAMO_OK && both[side]) { /* the other one cannot be kept */
+    if (err != PARAMO_OK && both[side]) { /* the block of the other side could not be kept */
         held_release(both[side]);
         both[side] = NULL;
     }
@@ -348,8 +350,8 @@ paramo_err reader_peek(struct reader *r, uint32_t stream, uint64_t index, const 
     struct held *peeked = held_of(*block), *before;
     held_retain(peeked);
     (void)pthread_mutex_lock(&r->lock);
-    before = r->first;
-    r->first = peeked;
+    before = r->peeked;
+    r->peeked = peeked;
     (void)pthread_mutex_unlock(&r->lock);
     if (before)
         held_release(before);

@@ -19,7 +19,7 @@ uint64_t reader_known_parts(struct reader *r, uint32_t stream)
     return parts == UINT64_MAX && r->kept ? disk_cache_parts(r->kept, stream) : parts;
 }
 
-/* The next part that may exist; 0: there is none. */
+/* Draws the next part that may exist; 0: there is none. */
 static int draw_ticket(struct reader *r, uint64_t *ticket, uint32_t *stream, uint64_t *index)
 {
     struct pass *p = &r->pass;
@@ -58,7 +58,7 @@ static void *pass_thread(void *arg)
         atomic_store(&slot->full, 1);
         (void)sem_post(&p->ready);
     }
-    (void)sem_post(&p->free); /* the next one finds the same */
+    (void)sem_post(&p->free); /* so that the next thread ends, too */
     (void)sem_post(&p->ready);
     return NULL;
 }
@@ -73,7 +73,7 @@ static paramo_err pass_start(struct reader *r)
     p->drawn_all = 0;
     p->threads = 0;
     atomic_store(&p->cancelled, 0);
-    /* what the last pass left */
+    /* takes the posts that the last pass has left */
     while (sem_trywait(&p->free) == 0 || sem_trywait(&p->ready) == 0) {
     }
     for (unsigned i = 0; i < p->slots; i++) {

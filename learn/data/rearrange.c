@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS_MAX  256
-#define BUCKET_WRITE (256u << 10) /* bytes of a bucket before they go to its file */
+#define BUCKETS_MAX  256          /* arbitrary */
+#define BUCKET_WRITE (256u << 10) /* bytes of a bucket before they go to its file; arbitrary */
 
 static paramo_err no_memory(void)
 {
     return paramo_error_set(PARAMO_E_MEMORY, "out of memory for rows");
 }
 
-/* A file that is written, with the header before its first row. */
+/* An output file, with the header before its first row. */
 struct target {
     struct output *out;
     uint64_t rows;
@@ -37,7 +37,7 @@ static paramo_err target_row(struct target *t, const struct raw_rows *r, const c
     return err == PARAMO_OK ? output_write(t->out, text, len) : err;
 }
 
-/* Ends the file. err: what happened so far; if it is not OK, the file does not appear. */
+/* Ends the file. err: the result so far; if it is not OK, the file does not appear. */
 static paramo_err target_end(struct target *t, const struct raw_rows *r, paramo_err err)
 {
     if (err == PARAMO_OK && t->out && !t->begun)
@@ -135,7 +135,7 @@ static paramo_err pile_add(struct pile *p, const char *text, size_t len)
     return PARAMO_OK;
 }
 
-/* A row's length goes before it: rows may have newlines. */
+/* Adds a row with its length before it: rows may contain newlines. */
 static paramo_err pile_row(struct pile *p, const char *text, size_t len)
 {
     const uint32_t n = (uint32_t)len;
@@ -222,7 +222,7 @@ static void bucket_free(struct bucket *b)
     b->fd = -1;
 }
 
-/* The rows of first, which memory has no more room for, and those that follow, by way of buckets. */
+/* Shuffles rows that do not fit in memory through buckets: those of first, and those that follow. */
 static paramo_err by_buckets(struct raw_rows *r, struct pile *first, uint64_t memory, uint64_t *state,
                              struct target *t)
 {
@@ -271,7 +271,8 @@ paramo_err rearrange_shuffle(const struct rearrange_from *from, uint64_t memory,
     paramo_err err = raw_rows_open(from->format, from->paths, from->n, &r);
     if (err == PARAMO_OK)
         err = output_open(out, &t.out);
-    while (err == PARAMO_OK && text && pile.len < memory / 2) { /* the array doubles as it grows */
+    while (err == PARAMO_OK && text &&
+           pile.len < memory / 2) { /* half, because the array doubles when it grows */
         err = raw_rows_next(r, &text, &len);
         if (err == PARAMO_OK && text)
             err = pile_row(&pile, text, len);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A slip in the name of a column that is to be ignored would make it a feature. */
+/* Every column that --columns ignores must exist: with a wrong name, '*' would make it a feature. */
 static paramo_err check_ignored(const struct columns *columns, const struct table_header *h)
 {
     for (size_t c = 0; c < columns_count(columns); c++) {
@@ -35,7 +35,7 @@ static paramo_err take_names(struct columns *columns, enum parse_format format, 
                          : table_header_read(text, len, whole, format == PARSE_TSV ? '\t' : 0, &header);
     for (size_t i = 0; err == PARAMO_OK && i < header.n; i++)
         err = columns_take_rest(columns, header.name[i], header.len[i]);
-    if (err == PARAMO_OK && format != PARSE_JSONL) /* whose first line need not have all keys */
+    if (err == PARAMO_OK && format != PARSE_JSONL) /* the first line of jsonl need not have all keys */
         err = check_ignored(columns, &header);
     table_header_free(&header);
     return err == PARAMO_OK ? columns_end_rest(columns) : err;

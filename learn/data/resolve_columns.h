@@ -1,5 +1,5 @@
 /*
- * What '*' in --columns stands for: the columns of the first file that have no other role. Tests:
+ * Replaces '*' in --columns by the columns of the first file that have no other role. It never knows of rows. Tests:
  * test/learn/test_csv.c.
  */
 #ifndef LEARN_DATA_RESOLVE_COLUMNS_H

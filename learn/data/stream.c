@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_BYTES (256u << 10)
+#define READ_BYTES (256u << 10) /* arbitrary */
 
 struct recent_part {
     const struct stream *stream; /* NULL: empty */
@@ -31,16 +31,16 @@ struct stream {
     _Atomic uint64_t parts;    /* UINT64_MAX: not known yet */
     _Atomic uint64_t position; /* bytes of the file used by the decoder, for progress */
 
-    pthread_mutex_t lock; /* of what follows: the decoder's place */
-    uint64_t next;        /* the part that comes next */
-    uint64_t offset;      /* of carry in the text; a line starts there */
-    uint64_t lines;       /* in the text before offset */
-    struct stream_text carry;
-    struct stream_text skipped; /* a buffer on its way to the ring */
+    pthread_mutex_t lock;       /* of what follows: the decoder's place */
+    uint64_t next;              /* the part that the decoder cuts next */
+    uint64_t offset;            /* of carry in the text; a line starts there */
+    uint64_t lines;             /* in the text before offset */
+    struct stream_text carry;   /* text that is decoded and belongs to later parts */
+    struct stream_text skipped; /* a part on its way to the ring */
     uint8_t *odd;               /* [odd_n] plain and quoted: is the number of quotes before part k odd? */
     uint64_t odd_n;
     int end;        /* the input has no more text than carry */
-    paramo_err err; /* of the decoder: it stays */
+    paramo_err err; /* of the decoder: later calls return it, too */
     char err_text[PARAMO_ERROR_MAX];
 };
 
@@ -52,7 +52,7 @@ void stream_text_free(struct stream_text *text)
     memset(text, 0, sizeof *text);
 }
 
-/* Room for len bytes and the padding; the first text->len bytes are kept. */
+/* Makes room for len bytes and the padding. Keeps the first text->len bytes. */
 static paramo_err text_reserve(struct stream_text *text, size_t len)
 {
     if (len + STREAM_PAD <= text->cap)
@@ -222,17 +222,17 @@ static paramo_err restart(struct stream *s)
     return err;
 }
 
-paramo_err stream_tell(struct stream *s, stream_tell_fn tell, void *arg)
+paramo_err stream_detect(struct stream *s, stream_detect_fn detect, void *arg)
 {
     const char *text;
     size_t len;
     int whole;
     (void)pthread_mutex_lock(&s->lock);
     paramo_err err = input_head(s->input, &text, &len, &whole);
-    if (err == PARAMO_OK && (err = tell(text, len, whole, arg)) != PARAMO_OK)
+    if (err == PARAMO_OK && (err = detect(text, len, whole, arg)) != PARAMO_OK)
         err = paramo_error_set(err, "%s: %s", stream_name(s), paramo_last_error());
     if (err == PARAMO_OK && !stream_is_pipe(s))
-        err = restart(s); /* its file is closed until it is read */
+        err = restart(s); /* closes the file until it is read */
     (void)pthread_mutex_unlock(&s->lock);
     return err;
 }
@@ -260,7 +260,7 @@ static const char *line_end(const struct stream *s, const char *p, const char *e
                                                                   : memchr(p, '\n', (size_t)(end - p));
 }
 
-/* Newlines before the line or record that text ends in. A record begins at text. */
+/* The number of newlines before the line or record in which text ends. A record begins at text. */
 static uint64_t lines_before_last(const struct stream *s, const char *text, size_t len)
 {
     const char *p = text, *nl;
@@ -276,7 +276,7 @@ static paramo_err interrupted(const struct stream *s)
                : PARAMO_OK;
 }
 
-/* Reads on until the text reaches byte `want` of this part's buffer or the input ends. */
+/* Reads more text until there are `want` bytes, or the input ends. */
 static paramo_err fill(struct stream *s, struct stream_text *text, size_t want)
 {
     while (text->len < want && !s->end) {
@@ -317,7 +317,7 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
         *ended = 1;
         return PARAMO_OK;
     }
-    /* 3. the end of the last line that starts before byte last: nothing, if the carry starts after it */
+    /* 3. the end of the last line that starts before byte last; 0 if the carry starts after it */
     size_t cut = 0;
     if (s->offset < last && text->len < want) {
         cut = text->len;
@@ -375,7 +375,7 @@ static paramo_err decoded_part(struct stream *s, uint64_t index, struct stream_t
     return err;
 }
 
-/* Is the number of quotes before part index odd? Reads what was not read before. */
+/* Is the number of quotes before part `index` odd? Reads the text that was not read before. */
 static paramo_err odd_before(struct stream *s, uint64_t index, int *odd)
 {
     char *buf = malloc(READ_BYTES);
@@ -404,7 +404,7 @@ static paramo_err odd_before(struct stream *s, uint64_t index, int *odd)
     return err;
 }
 
-/* Part index was read: that tells of the next one. */
+/* Part `index` was read: notes whether the number of quotes before the next one is odd. */
 static void note_odd(struct stream *s, uint64_t index, const char *own, size_t len)
 {
     const int odd = table_quotes_odd(own, own + len);
@@ -414,12 +414,12 @@ static void note_odd(struct stream *s, uint64_t index, const char *own, size_t l
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Plain files: the part with some text after it, in which its last line ends. */
+/* Reads a part of a plain file, and the text after it in which its last line ends. */
 static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_text *text)
 {
     const uint64_t size = input_size(s->input);
-    const uint64_t from =
-        index == 0 ? 0 : index * s->part_bytes - 1; /* one before: does a line start at the part? */
+    /* one byte before the part shows whether a line starts at its first byte */
+    const uint64_t from = index == 0 ? 0 : index * s->part_bytes - 1;
     uint64_t last = (index + 1) * s->part_bytes;
     last = last < size ? last : size;
     paramo_err err = text_reserve(text, (size_t)(last - from));

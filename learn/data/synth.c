@@ -123,7 +123,7 @@ static paramo_err model_make(const struct synth_options *o, struct model *m)
     return PARAMO_OK;
 }
 
-/* The rank whose share of (0, 1) u falls into. */
+/* The rank that u, drawn from (0, 1), stands for. */
 static uint32_t pick(const struct model *m, double u)
 {
     uint32_t low = 0, high = m->o->features - 1;
@@ -235,7 +235,7 @@ struct bins {
     double click[AUC_BINS], no_click[AUC_BINS];
 };
 
-/* How likely a click ranks above a non-click, in expectation over the labels. */
+/* The probability that a click ranks above a non-click, in expectation over the labels. */
 static double expected_auc(const struct bins *b)
 {
     double below = 0, won = 0, clicks = 0;

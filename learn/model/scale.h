@@ -44,7 +44,7 @@ int scale_find(const char *name);
 uint32_t scale_dim(enum scale_kind kind);
 paramo_optimizer scale_optimizer(enum scale_kind kind);
 
-/* Has the batch a value that is not 0 or 1? */
+/* Does the batch have a value that is not 0 or 1? */
 int scale_wanted(const struct batch *batch);
 /* Writes to own[i * dim] what the batch's values add to the row of key i, except the bias. known: the rows so far. */
 void scale_measure(enum scale_kind kind, const struct batch *batch, const float *known, float *own);
