@@ -10,9 +10,9 @@ struct decoder {
     enum decoder_kind kind;
     z_stream gz;
     ZSTD_DStream *zstd;
-    int complete;    /* between members or frames */
-    int seen_member; /* gzip: at least one member is whole */
-    int padding;     /* gzip: zeros after the last member, as tape drives leave them */
+    int complete;    /* the position is between members or frames */
+    int seen_member; /* gzip: at least one member has ended */
+    int padding;     /* gzip: in the zeros after the last member, which tape drives add */
 };
 
 paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_kind *kind)

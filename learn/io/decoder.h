@@ -12,18 +12,18 @@
 
 enum decoder_kind { DECODER_NONE, DECODER_GZIP, DECODER_ZSTD };
 
-/* Told by the first bytes. Other compressions that are recognised (xz, bzip2, lz4, zip): FORMAT error naming
- * them. */
+/* Detects the kind from the first bytes. FORMAT: another known compression (xz, bzip2, lz4, zip), which the message
+ * names. */
 PARAMO_MUST_USE paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_kind *kind);
 
 struct decoder;
 PARAMO_MUST_USE paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder);
 void decoder_close(struct decoder *decoder);
-/* Takes from in[*pos..len) and writes at most cap bytes: *got. Moves on at least one of the two while there
- * is input. CORRUPT: the bytes are no such stream (message without a file name). */
+/* Takes bytes from in[*pos..len), and writes *got bytes, at most cap. While there is input, at least one of *pos and
+ * *got advances. CORRUPT: the bytes are not such a stream (message without a file name). */
 PARAMO_MUST_USE paramo_err decoder_run(struct decoder *decoder, const char *in, size_t len, size_t *pos,
                                        char *out, size_t cap, size_t *got);
-/* May the input end here? Else it is truncated. */
+/* May the input end here? If not, an input that ends is truncated. */
 int decoder_complete(const struct decoder *decoder);
 
 #endif

@@ -14,25 +14,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RAW_BYTES  (256u << 10)
+#define RAW_BYTES  (256u << 10) /* arbitrary, as the next one */
 #define HEAD_BYTES (64u << 10)
 
 struct input {
     char *name;
     char *path; /* of the file that is opened */
     int fd;     /* -1: closed until it is needed */
-    int ahead;  /* holds what was read of a pipe before (kept_pipe.h), and is read first; -1: nothing */
+    int ahead; /* the bytes that were read of a pipe before (kept_pipe.h), which come first; -1: there are none */
     int stop_fd;
     int regular;
-    int kept;    /* its path is a copy of the pipe (kept_pipe.h) */
-    int started; /* the first bytes have been looked at since the last rewind */
+    int kept;    /* path is a copy of the pipe (kept_pipe.h) */
+    int started; /* the first bytes have been read since the last rewind */
     enum decoder_kind kind;
     uint64_t size, used;
     struct decoder *decoder;
     char *raw; /* [RAW_BYTES], bytes as they are in the file */
     size_t raw_pos, raw_len;
     int raw_end;
-    char *head; /* text read ahead by input_head, delivered first */
+    char *head; /* text that input_head has read ahead, which comes first */
     size_t head_pos, head_len;
 };
 
@@ -131,7 +131,7 @@ static paramo_err file_open(const struct input *in, int *fd)
     return *fd >= 0 ? PARAMO_OK : io_error(in->name, "cannot open");
 }
 
-/* Opens in->fd: a file, a pipe, or what is kept of one. */
+/* Opens in->fd: a file, a pipe, or the kept copy of a pipe. */
 static paramo_err open_source(struct input *in)
 {
     struct kept_pipe kept;
@@ -206,7 +206,7 @@ static void input_reset(struct input *in)
         (void)close(in->fd);
         in->fd = -1;
     }
-    /* thousands of files may be named: those that are not being read hold nothing */
+    /* thousands of files may be named: a file that is not being read holds no memory */
     decoder_close(in->decoder);
     free(in->head);
     free(in->raw);
@@ -268,7 +268,7 @@ paramo_err input_rewind(struct input *in)
     return PARAMO_OK;
 }
 
-/* Reads bytes that were read of the pipe before; *got 0: there are none, or no more. */
+/* Reads the bytes of in->ahead; *got 0: there are no more. */
 static paramo_err ahead_read(struct input *in, char *data, size_t cap, size_t *got)
 {
     ssize_t n = in->ahead < 0 ? 0 : read(in->ahead, data, cap);
@@ -348,7 +348,7 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
             *got = 0;
             return PARAMO_OK;
         }
-        /* also without input: the decoder may still hold text that did not fit before */
+        /* also without input: the decoder may have text that did not fit in the last call */
         err = decoder_run(in->decoder, in->raw, in->raw_len, &in->raw_pos, text, cap, got);
         if (err != PARAMO_OK)
             return paramo_error_set(err, "%s: %s", in->name, paramo_last_error());
@@ -504,12 +504,12 @@ void input_stop_raise(int fd)
     int e = errno;
     const uint64_t one = 1;
     ssize_t n = write(fd, &one, sizeof one);
-    (void)n; /* it can only fail when it is raised already */
+    (void)n; /* it fails only if the descriptor is readable already */
     errno = e;
 }
 
-/* The number that follows `word` in a small file, times unit; UINT64_MAX if there is none ("max", no such
- * file). */
+/* The number that follows `word` in a small file, times unit; UINT64_MAX if there is none (the file says "max", or does
+ * not exist). */
 static uint64_t number_in_file(const char *path, const char *word, uint64_t unit)
 {
     char text[8192];

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES (64u << 10)
-#define POLL_MS      100 /* how soon a wait sees that it is to end; arbitrary */
+#define BUFFER_BYTES (64u << 10) /* arbitrary */
+#define POLL_MS      100         /* how soon a wait sees that it must end; arbitrary */
 
 struct kept_entry {
     struct kept_entry *next;
@@ -69,7 +69,7 @@ static paramo_err open_kept(const char *path, struct kept_entry **kept)
     return PARAMO_OK;
 }
 
-/* Waits until the pipe has something, or its end. */
+/* Waits until the pipe has bytes, or has ended. */
 static paramo_err wait_for(const struct kept_entry *k, int (*stopped)(void))
 {
     struct pollfd p = {.fd = k->of.rest, .events = POLLIN};

@@ -12,14 +12,14 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define BUFFER_BYTES (256u << 10)
+#define BUFFER_BYTES (256u << 10) /* arbitrary */
 
 enum { TEMP_RANDOM = 16, /* digits of 64 random bits */ TEMP_TRIES = 8 };
 
 enum pack { PACK_NONE, PACK_GZIP, PACK_ZSTD };
 
 struct output {
-    char *path; /* where it is to appear; for messages */
+    char *path; /* the final name */
     char *temp; /* the file being written; NULL: written in place (stdout, a device, a pipe) */
     int fd;
     enum pack pack;
@@ -67,8 +67,8 @@ static int create_temp(char *name, size_t random_at, mode_t mode)
     return -1;
 }
 
-/* The temporary file lies in the directory of the final file, which may be reached through a symbolic link. mode: of
- * the file that it replaces; -1: there is none. */
+/* Creates the temporary file, in the directory of the final file, to which path may lead through a symbolic link. mode:
+ * that of the file that it replaces; -1: there is none. */
 static paramo_err open_temp(struct output *o, int mode)
 {
     char *real = realpath(o->path, NULL);
@@ -213,7 +213,7 @@ paramo_err output_write(struct output *o, const void *data, size_t len)
     return PARAMO_OK;
 }
 
-/* The new name is in the directory's own data: without this a crash could undo the rename. */
+/* The new name is data of the directory: without this, a crash could undo the rename. */
 static void sync_directory(const char *path)
 {
     char dir[4096];
@@ -225,7 +225,7 @@ static void sync_directory(const char *path)
     dir[n] = '\0';
     int fd = open(n == 0 ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        (void)fsync(fd); /* some file systems have none; the file itself is safe */
+        (void)fsync(fd); /* some file systems do not support it; the file itself is synced */
         (void)close(fd);
     }
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BAR_PERIOD  0.1
+#define BAR_PERIOD  0.1 /* seconds; arbitrary, as the next one */
 #define LINE_PERIOD 5.0
 
 double progress_now(void)
@@ -21,7 +21,7 @@ double progress_now(void)
 static char *scaled(char *out, size_t cap, double n, double step, const char *const unit[5])
 {
     size_t u = 0;
-    while (u < 4 && n >= 999.5) { /* what would print as 1000 */
+    while (u < 4 && n >= 999.5) { /* it would print as 1000 */
         n /= step;
         u++;
     }
@@ -59,7 +59,7 @@ void progress_format(char *out, size_t cap, size_t width, int bar, const struct 
                                                    percent[16] = "";
     if (!isnan(s->loss))
         (void)snprintf(loss, sizeof loss, "  %s %.5f", s->loss_name, s->loss);
-    if (s->part > 0.005 && s->part <= 1) { /* before, it would only be noise */
+    if (s->part > 0.005 && s->part <= 1) { /* before that, an estimate would be noise */
         double epoch = s->seconds / s->part,
                seconds = epoch * (1 - s->part) + epoch * (double)(s->epochs - s->epoch);
         (void)snprintf(left, sizeof left, "  ETA %s", progress_time(a, sizeof a, seconds));

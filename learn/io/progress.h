@@ -1,5 +1,5 @@
 /*
- * Progress on standard error: a bar on a terminal, else a line every few seconds; and the clock for it.
+ * Progress on standard error: a bar on a terminal, otherwise a line every few seconds; and its clock.
  *
  * Permanent lines (an epoch's result) go through progress_line, which clears the bar first. progress_format,
  * a pure function, makes the text of the bar. It never knows of models or servers. Tests:
@@ -13,8 +13,8 @@
 
 struct progress {
     int quiet, terminal; /* set by progress_init; quiet 2: no warnings either */
-    int drawn;           /* a bar stands on the line */
-    double last;         /* when something was shown */
+    int drawn;           /* the current line has a bar */
+    double last;         /* when progress was last shown */
 };
 
 struct progress_state {
@@ -28,20 +28,21 @@ struct progress_state {
 };
 
 void progress_init(struct progress *progress, int quiet);
-/* Seconds of a clock that never goes back. */
+/* Seconds of a monotonic clock. */
 double progress_now(void);
 /* Is it time to call progress_show? */
 int progress_due(const struct progress *progress, double now);
 void progress_show(struct progress *progress, double now, const struct progress_state *state);
 void progress_line(struct progress *progress, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "warning: ...", also where no progress is shown. */
+/* "warning: ...", also if no progress is shown (quiet 1). */
 void progress_warn(struct progress *progress, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Removes the bar. */
 void progress_end(struct progress *progress);
 
-/* Text of at most width columns (and cap - 1 bytes); with a bar if there is room and the part is known. */
+/* Writes at most width columns (and cap - 1 bytes), with a bar if there is room and the part is known. */
 void progress_format(char *out, size_t cap, size_t width, int bar, const struct progress_state *state);
-/* "1.24 M", "318 k", "27": four columns of digits at most. "1.5 GB". "0:07", "1:02:03". Each returns out. */
+/* "1.24 M", "318 k", "27": a number of at most four columns and a unit. "1.5 GB". "0:07", "1:02:03". Each returns
+ * out. */
 char *progress_count(char *out, size_t cap, double n);
 char *progress_bytes(char *out, size_t cap, double bytes);
 char *progress_time(char *out, size_t cap, double seconds);
