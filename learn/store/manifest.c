@@ -26,10 +26,10 @@ static json_t *optimizer_json(const struct model_optimizer *o)
                      o->l1, "l2", o->l2);
 }
 
-/* Each model has "dim" in its manifest: 0 where it has no such setting. */
+/* Each manifest has "dim": 0 for a model without this setting. */
 static const char dim_entry[] = "dim";
 
-/* The settings and the optimizers of the tables after the first. Returns 0 if there is no memory. */
+/* Adds the settings, and the optimizers of the tables after the first. Returns 0 if there is no memory. */
 static int put_settings(json_t *m, const struct model_info *info)
 {
     const struct model_ops *ops = info->ops;
@@ -45,7 +45,7 @@ static int put_settings(json_t *m, const struct model_info *info)
     return done;
 }
 
-/* Plain logistic models have no such entry: older programs read them. */
+/* Logistic models have no entry "objective", so that older programs read them. */
 static int is_plain(const struct objective *o)
 {
     return o->ops == objective_at(0);
@@ -187,7 +187,6 @@ paramo_err manifest_parse(const char *text, size_t len, const char *from, json_t
     return err;
 }
 
-/* The manifest of dir: a model's, of a version that this program reads. */
 paramo_err manifest_load(const char *dir, json_t **manifest)
 {
     char *path = manifest_path(dir, MANIFEST), *text = NULL;
@@ -256,7 +255,7 @@ static int get_objective(json_t *m, struct objective *o)
     return objective_valid(o) == NULL;
 }
 
-/* Numbers of an array into out[most]. Returns how many, or 0: they are not valid. */
+/* Reads the numbers of an array into out[most]. Returns how many there are; 0: they are not valid. */
 static uint32_t get_reals(json_t *list, float *out, size_t most)
 {
     const size_t n = json_array_size(list);
@@ -313,7 +312,7 @@ static int get_calibration(json_t *m, struct calibration *c)
     if (c->kind == CALIBRATION_PLATT) {
         a = json_object_get(object, "a");
         b = json_object_get(object, "b");
-        c->a = (double)(float)json_number_value(a); /* as they were written */
+        c->a = (double)(float)json_number_value(a); /* calibration_fit rounds them to floats, too */
         c->b = (double)(float)json_number_value(b);
         return json_is_number(a) && json_is_number(b) && calibration_valid(c);
     }
@@ -326,7 +325,7 @@ static int get_calibration(json_t *m, struct calibration *c)
 static int get_columns(json_t *m, struct columns **columns)
 {
     json_t *list = json_object_get(m, "columns");
-    if (!list) /* the model learned no table */
+    if (!list) /* the model was not trained on a table */
         return 1;
     if (!json_is_array(list) || columns_new(columns) != PARAMO_OK)
         return 0;
@@ -341,8 +340,7 @@ static int get_columns(json_t *m, struct columns **columns)
     return columns_of_role(*columns, COLUMN_LABEL) != NULL;
 }
 
-/* Reads the settings and optimizers of info->ops. Returns the entry that is missing or not valid, perhaps in
- * `entry`, or NULL. */
+/* Reads the settings and optimizers of info->ops. Returns as manifest_info. */
 static const char *get_settings(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
 {
     const struct model_ops *ops = info->ops;
@@ -369,7 +367,6 @@ static const char *get_settings(json_t *m, struct model_info *info, char entry[M
     return NULL;
 }
 
-/* Reads all but the tables. Returns as get_settings. */
 const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFEST_ENTRY_MAX])
 {
     char name[MODEL_NAME_MAX + 1];
@@ -391,7 +388,7 @@ const char *manifest_info(json_t *m, struct model_info *info, char entry[MANIFES
         return "rows";
     if (!seed)
         return "seed";
-    if (json_object_get(m, "scale") != NULL) { /* no model had one before */
+    if (json_object_get(m, "scale") != NULL) { /* manifests of older programs have none */
         if (!get_name(m, "scale", name) || (scale = scale_find(name)) < 0)
             return "scale";
         info->scale = (enum scale_kind)scale;

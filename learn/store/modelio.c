@@ -58,7 +58,7 @@ static paramo_err check_rows(const struct model_table *t)
 
 typedef paramo_err tensors_opener(const char *path, paramo_tensors **file);
 
-/* The functions of the library set an error of their own: paramo_last_error() copies it. */
+/* An error keeps the text that the library gave it. */
 static paramo_err tensors_open(const char *path, tensors_opener *opener, paramo_tensors **file)
 {
     paramo_err err = opener(path, file);
@@ -128,7 +128,7 @@ static paramo_err open_table(const char *dir, tensors_opener *opener, json_t *ob
         !manifest_uint(object, "bytes", INT64_MAX, &bytes) || listed_dim != dim)
         return paramo_error_set(PARAMO_E_CORRUPT,
                                 "%s/" MANIFEST ": damaged: the entry of table '%s' is not valid", dir, name);
-    memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
+    memcpy(t->name, name, strlen(name) + 1); /* it fits: it is a name of model_ops, or SCALE_TABLE */
     t->path = manifest_path(dir, file);
     if (!t->path)
         return no_memory();
@@ -246,8 +246,8 @@ static paramo_err make_directory(const char *dir, int *made)
     return PARAMO_OK;
 }
 
-/* Can dir be created? An unnamed file in the folder above it shows that, and leaves nothing when the process is
- * killed. A file system without such files checks the permissions only. */
+/* Can dir be created? Tries an unnamed file in the folder above it, which leaves nothing behind when the process is
+ * killed. On a file system without such files it checks the permissions only. */
 static paramo_err could_make(const char *dir)
 {
     size_t len = strlen(dir);
@@ -323,18 +323,19 @@ static paramo_err write_synced(const char *path, const char *text, size_t len)
     return err;
 }
 
-/* A name that no other process uses: two hosts may save into one folder, with one process id. */
+/* A name that no other process uses. Its number is random, because two hosts may save into one folder with the same
+ * process id. */
 static char *temporary_path(const char *dir, const char *name)
 {
     char temporary[sizeof TEMPORARY + 32 + MODEL_NAME_MAX];
-    uint64_t drawn = (uint64_t)getpid(); /* if the system has no random bytes yet */
+    uint64_t drawn = (uint64_t)getpid(); /* used only if the system has no random bytes yet */
     if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
         drawn ^= (uint64_t)(uintptr_t)&drawn << 20;
     (void)snprintf(temporary, sizeof temporary, TEMPORARY "%016llx-%s", (unsigned long long)drawn, name);
     return manifest_path(dir, temporary);
 }
 
-/* Has the writer save one table under a temporary name, renames it, and adds it to the tables of the manifest. */
+/* Lets the writer save one table under a temporary name, renames it, and adds it to the tables of the manifest. */
 static paramo_err save_table(const char *dir, const char *name, uint32_t dim, size_t number,
                              const struct modelio_writer *writer, json_t *tables)
 {
@@ -392,8 +393,8 @@ static int of_table(const char *file, const char *name)
            strspn(file + length + 1, "0123456789abcdef") == 16 && strcmp(file + length + 17, SUFFIX) == 0;
 }
 
-/* Is it a file of a model (the names of its features are written after it), or a temporary file? No other is
- * removed. */
+/* Is it a table of a model, its file of names (which is written after the model), or a temporary file? A save removes
+ * no other files. */
 static int ours(const char *file)
 {
     if (is_temporary(file) || of_table(file, SCALE_TABLE) || strcmp(file, NAMES_FILE) == 0)
@@ -422,7 +423,7 @@ paramo_err modelio_refuse_output(const char *dir, const char *path)
     return err;
 }
 
-/* Removes the files of a writer before this one that did not finish; then it cannot finish any more. */
+/* Removes the temporary files of an earlier writer that has not finished, which then can no longer finish. */
 static paramo_err remove_temporaries(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -437,7 +438,8 @@ static paramo_err remove_temporaries(const char *dir)
     return err;
 }
 
-/* The model is saved by now, so a file that cannot be removed only takes space. */
+/* Removes the files that the new manifest does not name. The model is saved, so one that cannot be removed only takes
+ * space. */
 static void remove_stale(const char *dir, json_t *tables)
 {
     DIR *d = opendir(dir);
@@ -473,9 +475,9 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         err = write_synced(from, text, len + 1);
     }
     if (err == PARAMO_OK)
-        err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
+        err = sync_directory(dir); /* so that the tables have their names before the manifest has */
     if (err == PARAMO_OK && writer->may_commit)
-        err = writer->may_commit(writer->arg); /* OK: no other writer has begun; see modelio.h */
+        err = writer->may_commit(writer->arg); /* OK: no other writer has begun (modelio.h) */
     if (err == PARAMO_OK && rename(from, to) != 0)
         err = paramo_error_set(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     if (err == PARAMO_OK)
@@ -484,9 +486,9 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         remove_stale(dir, tables);
     else if (from)
         (void)unlink(from);
-    /* Unless another process may have begun to save into it, as the next leader does. */
+    /* Removes the directory if it is empty, unless another process may save into it, as the next leader does. */
     if (err != PARAMO_OK && made && !writer->may_commit)
-        (void)rmdir(dir); /* if nothing is in it */
+        (void)rmdir(dir);
     free(text);
     free(from);
     free(to);

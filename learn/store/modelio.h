@@ -6,19 +6,18 @@
  *     v-....safetensors                the other tables of the model; fm: the factors
  *     scale-....safetensors            if features were scaled (scale.h): their magnitudes
  *
- * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
- * content. All new files are whole and synced before manifest.json is replaced by rename. Files that no
- * manifest names are then removed. A crash at any point leaves the old model or the new one.
+ * Saving: the name of a table's file contains its checksum, so two files with different content never have the same
+ * name. All new files are complete and synced before manifest.json is replaced by rename. Then the files that the
+ * manifest does not name are removed. A crash at any point leaves the old model or the new one.
  *
- * A writer first removes the temporary files of a writer before it that did not finish, its manifest among
- * them. Suppose a second writer starts when may_commit refuses the first: then the first has either put its
- * manifest in place before the second starts to write, or never will.
+ * A writer first removes the temporary files of an earlier writer that has not finished, with its manifest. So if a
+ * second writer starts only when may_commit refuses the first, the first has either put its manifest into place before
+ * the second begins to write, or never will.
  *
- * The files do not depend on when, where or by how many processes the model was trained: equal models are
- * equal files.
+ * The files do not depend on when, where or by how many processes the model was trained: equal models are equal files.
  *
- * Opening checks everything, and an error names the reason. It never knows of servers: the caller of a save
- * passes a function that writes a table to a path. Tests: test/learn/test_modelio.c.
+ * Opening checks everything, and an error names the reason. It never knows of servers: the caller of a save passes a
+ * function that writes a table to a path. Tests: test/learn/test_modelio.c.
  */
 #ifndef LEARN_STORE_MODELIO_H
 #define LEARN_STORE_MODELIO_H
@@ -33,7 +32,7 @@
 struct model_table {
     char name[MODEL_NAME_MAX + 1];
     uint64_t n;
-    uint32_t dim, state;  /* values per row, and of optimizer state (0: saved without) */
+    uint32_t dim, state;  /* values of a row, and values of its optimizer state (0: saved without state) */
     const uint64_t *keys; /* [n], ascending */
     const float *values;  /* [n * dim], all finite */
     const float *states;  /* [n * state] */
@@ -45,30 +44,31 @@ struct model {
     struct model_info info;
     size_t n;
     struct model_table table[MODEL_MAX_TABLES]; /* as in info.ops->table */
-    struct model_table scale;                   /* file NULL: nothing was scaled */
+    struct model_table scale;                   /* file NULL: there is no table of scales */
 };
 
-/* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
- * CORRUPT: damaged. The message names the file and what is wrong. */
+/* Opens and checks a model. NOT_FOUND: there is none; FORMAT: it is of another program or of a newer version; CORRUPT:
+ * it is damaged. The message names the file and says what is wrong. */
 PARAMO_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
-/* Like modelio_open(), but into memory: what other processes do to the files later does not show. */
+/* Like modelio_open(), but reads the files into memory, so that later changes of the files do not matter. */
 PARAMO_MUST_USE paramo_err modelio_load(const char *dir, struct model *model);
 /* Releases info.columns, too. */
 void modelio_close(struct model *model);
 /* The values of a key's row, [dim]; NULL: there is none. */
 const float *modelio_row(const struct model_table *table, uint64_t key);
 
-/* Checks at the start of a job that a model can be saved there, so that the job does not fail at its end. Refuses
- * a directory with another program's manifest.json, and one that cannot be written. A missing directory is not made
- * yet: a job that is killed leaves no empty one. */
+/* Checks at the start of a job that a model can be saved in dir, so that the job does not fail at its end. Refuses a
+ * directory with another program's manifest.json, and one that cannot be written. A missing directory is not created
+ * yet, so that a job that is killed leaves no empty one. */
 PARAMO_MUST_USE paramo_err modelio_prepare(const char *dir);
 
-/* INVALID: path, which a program is about to write, is a file of the model in dir, by this name or another: its
- * manifest, a table or its names. A directory that cannot be read is passed over: opening the model says so. */
+/* INVALID: path, which a program is about to write, is a file of the model in dir, perhaps under another name: its
+ * manifest, a table or its names. OK if the directory cannot be read: opening the model reports that. */
 PARAMO_MUST_USE paramo_err modelio_refuse_output(const char *dir, const char *path);
 
-/* What a save needs from its caller. table writes a table (by number) as a safetensors file to path and syncs it.
- * may_commit (or NULL) is called when all is written, before the manifest is replaced; its error ends the save. */
+/* What a save needs from its caller. table() writes a table (by number) as a safetensors file to path and syncs it.
+ * may_commit() (or NULL) is called when all files are written, before the manifest is replaced; its error ends the
+ * save. */
 struct modelio_writer {
     paramo_err (*table)(void *arg, size_t table, const char *path);
     paramo_err (*may_commit)(void *arg);

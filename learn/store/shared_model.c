@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 3 }; /* snapshots that may be replaced while they are read */
+enum { TRIES = 3 }; /* arbitrary: a snapshot may be replaced while it is read */
 
 static const uint64_t the_key = 0;
 
@@ -58,7 +58,7 @@ paramo_err shared_model_snapshot(paramo_worker *worker, const struct model_info 
 
 struct copy {
     paramo_worker *reader;
-    paramo_snapshot *snapshot;                 /* NULL: of the tables themselves */
+    paramo_snapshot *snapshot;                 /* NULL: the copy is of the tables themselves */
     paramo_table *table[MODEL_MAX_TABLES + 1]; /* the last one: of scales, or NULL */
 };
 
@@ -68,14 +68,14 @@ static paramo_err open_table(const struct copy *c, const char *name, paramo_tabl
                        : paramo_table_open(c->reader, name, NULL, table);
 }
 
-/* Those of a snapshot belong to it. */
+/* The tables of a snapshot belong to it. */
 static void close_table(const struct copy *c, paramo_table *table)
 {
     if (!c->snapshot)
         paramo_table_close(table);
 }
 
-/* The caller frees it. */
+/* Pulls the text of the manifest. The caller frees it, also after an error. */
 static paramo_err get_text(paramo_worker *reader, paramo_table *table, char **text, uint32_t *len)
 {
     uint64_t ts;
@@ -147,7 +147,7 @@ static paramo_err save(struct copy *copy, const char *dir)
     paramo_table **scale = &copy->table[info.ops->tables];
     if (err == PARAMO_OK && info.scale != SCALE_NONE) {
         err = open_table(copy, SCALE_TABLE, scale);
-        if (err == PARAMO_E_NO_TABLE) /* so far nothing had to be scaled */
+        if (err == PARAMO_E_NO_TABLE) /* no value had to be scaled so far */
             err = PARAMO_OK;
     }
     const struct modelio_writer writer = {
@@ -169,9 +169,9 @@ paramo_err shared_model_save(paramo_worker *reader, const char *dir)
         struct copy copy = {.reader = reader};
         err = paramo_snapshot_open(reader, SHARED_MODEL_SNAPSHOT, &copy.snapshot);
         if (err == PARAMO_E_NOT_FOUND)
-            return save(&copy, dir); /* the job takes none, or has not yet */
+            return save(&copy, dir); /* the job takes no snapshots, or has taken none yet */
         if (err == PARAMO_OK)
-            err = save(&copy, dir); /* NOT_FOUND: it was replaced during that */
+            err = save(&copy, dir); /* NOT_FOUND: it was replaced while it was read */
         paramo_snapshot_close(copy.snapshot);
     }
     return err;

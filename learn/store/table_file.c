@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 1024 /* with the length before it; its end is blank */
+#define HEADER_BYTES 1024 /* with the length before it; padded with blanks */
 
 static int write_header(FILE *f, uint64_t n, uint32_t dim)
 {
