@@ -10,16 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECT_MS 2000 /* a scheduler that is not there is tried again anyway */
-#define RETRY_S    2.0  /* after a failure */
-#define SHARE      9.0  /* copying takes at most a tenth of the time, so that it does not slow the job down */
+#define CONNECT_MS 2000 /* arbitrary: the next attempt comes anyway */
+#define RETRY_S    2.0  /* after a failure; arbitrary */
+#define SHARE      9.0 /* a pause takes 9 times as long as a copy, at least, so that the job is not slowed down */
 
 struct live {
     struct live_options options;
     char *dir;
     paramo_worker *reader; /* NULL: not connected */
     double due;            /* now() of the next copy or attempt */
-    pthread_mutex_t lock;  /* of what follows, for live_interrupt */
+    pthread_mutex_t lock;  /* of what follows, which live_interrupt uses */
     paramo_node *node;
     int interrupted;
 };
@@ -31,7 +31,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Returns the node before. An interrupted live takes no other. */
+/* Sets the node, and returns the one before. If live_interrupt was called, the new node is interrupted, too. */
 static paramo_node *replace(struct live *l, paramo_node *node)
 {
     (void)pthread_mutex_lock(&l->lock);
@@ -58,7 +58,7 @@ static void leave(struct live *l)
     l->reader = NULL;
     paramo_node *node = replace(l, NULL);
     if (node)
-        (void)paramo_stop_now(node); /* how its job ended does not matter */
+        (void)paramo_stop_now(node); /* its error does not matter */
 }
 
 void live_free(struct live *l)
@@ -89,7 +89,7 @@ void live_discard(struct live *l)
     (void)closedir(d);
 }
 
-/* How long to try a scheduler that is not there. */
+/* Joins the job. connect_ms: how long to try if the scheduler does not answer. */
 static paramo_err join(struct live *l, uint32_t connect_ms)
 {
     paramo_config config;
@@ -110,7 +110,7 @@ static paramo_err join(struct live *l, uint32_t connect_ms)
     return err;
 }
 
-/* What went wrong, in the words of a server of scores. The last error has the cause. */
+/* Sets the error that the server reports; the last error is its cause. */
 static paramo_err explain(const struct live *l, paramo_err err)
 {
     char why[PARAMO_ERROR_MAX];
@@ -145,7 +145,7 @@ paramo_err live_new(const struct live_options *options, struct live **live)
         live_free(l);
         return paramo_error_set(err, "%s", why);
     }
-    if (err != PARAMO_OK) /* it may come later */
+    if (err != PARAMO_OK) /* the job may come later */
         leave(l);
     *live = l;
     return PARAMO_OK;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* A model that cannot be opened is tried again after this many looks: its files may come after the manifest.
- * Arbitrary. */
+/* A model that cannot be opened is tried again after this number of refreshes, because its files may be copied after
+ * its manifest. Arbitrary. */
 #define RETRY_LOOKS 25
 
-/* Tells one manifest from another. All 0: there is none. */
+/* Distinguishes manifests. All 0: there is none. */
 struct identity {
     dev_t dev;
     ino_t ino;
@@ -20,8 +20,8 @@ struct identity {
 struct model_slot {
     const char *dir;
     struct identity tried; /* at the last attempt to load */
-    unsigned retry;        /* looks until the next attempt, if the last one failed; else 0 */
-    pthread_mutex_t lock;  /* the current model, and the users of all */
+    unsigned retry;        /* refreshes until the next attempt, if the last one failed; otherwise 0 */
+    pthread_mutex_t lock;  /* of the current model, and of the users of all models */
     struct slot_model *current;
 };
 
@@ -62,7 +62,8 @@ static paramo_err load(struct model_slot *slot)
     struct slot_model *m = calloc(1, sizeof *m), *old;
     if (!m)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a new model");
-    slot->tried = identity_of(slot->dir); /* before: a save during the load is seen next time */
+    /* Before the load, so that the next refresh sees a save during it. */
+    slot->tried = identity_of(slot->dir);
     paramo_err err = modelio_load(slot->dir, &m->model);
     slot->retry = err != PARAMO_OK ? RETRY_LOOKS : 0;
     if (err != PARAMO_OK) {

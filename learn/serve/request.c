@@ -8,7 +8,7 @@
 
 #define INTEGERS 13 /* of Criteo's columns; the others are categories */
 
-/* A row of named fields: where the value of each column is. at NULL: missing. */
+/* A row of named fields: the value of each column. at NULL: missing. */
 struct named_row {
     struct {
         const char *at;
@@ -45,7 +45,7 @@ static int fail_field(struct request_error *error, uint64_t row, const char *nam
 
 /* ---- lines ---- */
 
-/* Room for n more bytes and the pad. */
+/* Makes room for n more bytes and the pad. */
 static int reserve(struct request *r, size_t n, struct request_error *error)
 {
     size_t want = r->len + n + 1 + PARSE_PAD;
@@ -93,7 +93,7 @@ static int blank_or_comment(const char *line, const char *end)
     return word == stop || *word == '#';
 }
 
-/* A row of named fields: its first feature has a '='. Criteo's lines have tabs, and any text between them. */
+/* Is it a row of named fields? Its first feature has a '='. Criteo's lines have tabs, and any text between them. */
 static int is_named(const char *line, const char *end)
 {
     const char *word, *stop = first_word(line, end, &word);
@@ -102,7 +102,7 @@ static int is_named(const char *line, const char *end)
     return has(word, stop, '=') && !has(line, end, '\t');
 }
 
-/* A line as it is in the data file of its format. whole: it is a row, even if it has nothing in it. */
+/* Adds a line of a data file as it is. whole: it is a row, even if it is empty or looks like a comment. */
 static int put_line(struct request *r, const char *line, const char *end, int whole,
                     struct request_error *error)
 {
@@ -117,7 +117,7 @@ static int put_line(struct request *r, const char *line, const char *end, int wh
 
 /* ---- named fields ---- */
 
-/* The column of "I1".."I13" or "C1".."C26"; -1 if the name is none. */
+/* The column of "I1".."I13" or "C1".."C26"; -1 for other names. */
 static int column_of(const char *name, size_t len)
 {
     int number = 0;
@@ -162,7 +162,7 @@ static int set_field(struct named_row *named, uint64_t row, const char *name, si
     return 1;
 }
 
-/* The row as a line of Criteo's format. */
+/* Adds the row as a line of Criteo's format. */
 static int put_named(struct request *r, const struct named_row *named, struct request_error *error)
 {
     size_t len = 0;
@@ -185,7 +185,7 @@ static int put_named_line(struct request *r, uint64_t row, const char *line, con
 {
     struct named_row named = {0};
     const char *word, *stop = line;
-    if (blank_or_comment(line, end)) /* as in a data file: no row, and the next line has the next number */
+    if (blank_or_comment(line, end)) /* an empty line, as in a data file: no row, but it counts as a line */
         return put_line(r, "", "", 0, error);
     for (int i = 0; (stop = first_word(stop, end, &word)) > word; i++) {
         const char *equals = memchr(word, '=', (size_t)(stop - word));
@@ -197,12 +197,13 @@ static int put_named_line(struct request *r, uint64_t row, const char *line, con
                        error))
             return 0;
     }
-    if (end - stop > 1) /* first_word ends at a carriage return; one at the end is the line's */
+    /* first_word stops at a carriage return, which may only be the last character of the line. */
+    if (end - stop > 1)
         return fail_field(error, row, "", 0, "a carriage return in the row");
     return put_named(r, &named, error);
 }
 
-/* The values are text of `row`, or go to numbers. */
+/* Adds an object. The values point to strings of `row`, or to `numbers`. */
 static int put_named_object(struct request *r, uint64_t number, json_t *row, struct request_error *error)
 {
     char numbers[PARSE_CRITEO_FIELDS][24];
@@ -213,7 +214,7 @@ static int put_named_object(struct request *r, uint64_t number, json_t *row, str
         const json_t *value = json_object_iter_value(at);
         const char *text;
         size_t len;
-        if (json_is_null(value)) { /* missing; its name is checked still */
+        if (json_is_null(value)) { /* missing, but its name is checked */
             text = "";
             len = 0;
         } else if (json_is_string(value)) {
@@ -234,7 +235,8 @@ static int put_named_object(struct request *r, uint64_t number, json_t *row, str
 
 /* ---- tables ---- */
 
-/* The row as a line of JSON. A number is written with 15 digits, as a category reads it from text. */
+/* Adds the row as a line of JSON. A number is written with 15 digits: if its column is a category, this is the text of
+ * the value. */
 static int put_table_object(struct request *r, const json_t *row, struct request_error *error)
 {
     char *line = json_dumps(row, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -254,7 +256,7 @@ static int find_format(const char *name)
     if (!name)
         return PARSE_AUTO;
     const int format = strcmp(name, "fields") == 0 ? FORMAT_FIELDS : parse_format_find(name);
-    /* tables are files */
+    /* the formats of tables are for files only */
     return format > PARSE_AUTO && format < FORMAT_FIELDS &&
                    parse_format_columns((enum parse_format)format) != COLUMNS_NONE
                ? FORMAT_NONE
@@ -302,7 +304,7 @@ static int put_json_row(struct request *r, int format, uint64_t number, json_t *
                                        : put_named_line(r, number, line, end, error);
 }
 
-/* The format of JSON rows that do not say it: the first one decides. */
+/* The format of JSON rows without a "format": the first row decides. */
 static int first_format(const struct request_model *model, const json_t *row)
 {
     const char *line = json_string_value(row);
@@ -357,14 +359,14 @@ static int fail_cause(struct request_error *error, paramo_err err)
     return request_fail(error, err == PARAMO_E_MEMORY ? 503 : 400, 0, "%s", paramo_last_error());
 }
 
-/* Can rows of a format have the keys of a table? Of those, lines must say their format: ids of another origin look the
- * same as keys that 'paramo data convert' wrote. */
+/* Can rows of a format have the keys of a table? For lines, the request must name the format: ids of another origin
+ * look like the keys that 'paramo data convert' writes. */
 static int of_table(int wanted)
 {
     return wanted == PARSE_JSONL || wanted == PARSE_LIBSVM || wanted == PARSE_LIBFFM;
 }
 
-/* The lines of r->text to r->buffer. */
+/* Parses the lines of r->text into r->buffer. */
 static int parse_lines(struct request *r, const struct request_model *model, int wanted,
                        struct request_error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * The body of a scoring request to rows. A body is lines of text, or JSON:
+ * Turns the body of a scoring request into rows. A body is lines of text, or JSON:
  *
  *     0 3:1 17:0.5                                   text: a row a line, as in a data file
  *     {"rows": ["0 3:1 17:0.5", "9:1"]}              JSON: the same lines
@@ -8,33 +8,33 @@
  *     {"rows": [{"site": "a.com", "age": 31}]}       JSON, for a model of a table: values by its columns
  *
  * A body whose first character is '{' is JSON. The rows are parsed by the parsers of data files (learn/data/parse.h),
- * so they give the same features. A row may be without its label, which is ignored. It never knows of HTTP or
- * of models. Tests: test/learn/test_request.c, fuzz/fuzz_request.c.
+ * so they give the same features. A row may lack its label, which is ignored. It never knows of HTTP or of models.
+ * Tests: test/learn/test_request.c, fuzz/fuzz_request.c.
  */
 #ifndef LEARN_SERVE_REQUEST_H
 #define LEARN_SERVE_REQUEST_H
 
 #include "learn/data/parse.h"
 
-/* Why a request fails. The message has one line of printable characters. */
+/* Why a request fails. The message is one line of printable characters. */
 struct request_error {
     int status;        /* of HTTP */
-    uint64_t row;      /* from 1; 0: no row in particular */
-    char field[32];    /* the name of the field; "": none in particular */
+    uint64_t row;      /* from 1; 0: the error is not about one row */
+    char field[32];    /* its name; "": the error is not about one field */
     char message[256]; /* what is wrong */
 };
 
 struct request_model {
     unsigned hash_bits;
     int fields; /* rows must have the field of each feature */
-    /* Of a model of a table: what the keys of objects are. Its rows are objects, or lines of libsvm or libffm if the
-     * request says so. NULL: another model; objects have Criteo's columns. */
+    /* For a model of a table: the columns, whose names are the keys of objects. Its rows are objects, or lines of
+     * libsvm or libffm if the request says so. NULL: another model; objects have Criteo's columns. */
     const struct columns *columns;
 };
 
 /* Memory of one thread, reused for each request. Zero it before first use. */
 struct request {
-    int json; /* how the answer is written */
+    int json; /* the body is JSON, and so is the answer */
     struct parse_buffer buffer;
     char *text; /* the rows as lines, with PARSE_PAD bytes after them */
     size_t len, cap;

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#define KEPT_TEXT (1 << 20) /* a helper with more text frees its memory after the request */
+#define KEPT_TEXT (1 << 20) /* bytes; memory of a longer request is freed after it; arbitrary */
 
 static const char json_media[] = "application/json", text_media[] = "text/plain";
 
-/* What one request needs. It is one thread's while it is taken. */
-struct helper {
-    struct helper *next;
+/* The memory of one request. One thread has it while it is taken. */
+struct scratch {
+    struct scratch *next;
     struct request request;
     struct scorer *scorer; /* for the model of `version` */
     uint64_t version;
@@ -24,41 +24,41 @@ struct helper {
 
 struct service {
     struct model_slot *slot;
-    struct live *live; /* NULL: the model is in a folder that others write */
+    struct live *live; /* NULL: the model is in a folder that another process writes */
     struct stats stats;
     pthread_mutex_t lock; /* of the list */
-    struct helper *idle;
+    struct scratch *idle;
     char failure[1024]; /* why the last attempt to load a model failed; the refreshing thread's */
 };
 
-static void helper_free(struct helper *h)
+static void scratch_free(struct scratch *scratch)
 {
-    request_free(&h->request);
-    scorer_free(h->scorer);
-    free(h);
+    request_free(&scratch->request);
+    scorer_free(scratch->scorer);
+    free(scratch);
 }
 
-static struct helper *helper_take(struct service *s)
+static struct scratch *scratch_take(struct service *s)
 {
     (void)pthread_mutex_lock(&s->lock);
-    struct helper *h = s->idle;
-    if (h)
-        s->idle = h->next;
+    struct scratch *scratch = s->idle;
+    if (scratch)
+        s->idle = scratch->next;
     (void)pthread_mutex_unlock(&s->lock);
-    return h ? h : calloc(1, sizeof *h);
+    return scratch ? scratch : calloc(1, sizeof *scratch);
 }
 
-static void helper_give(struct service *s, struct helper *h)
+static void scratch_give(struct service *s, struct scratch *scratch)
 {
-    if (!h)
+    if (!scratch)
         return;
-    if (h->request.cap > KEPT_TEXT) {
-        helper_free(h);
+    if (scratch->request.cap > KEPT_TEXT) {
+        scratch_free(scratch);
         return;
     }
     (void)pthread_mutex_lock(&s->lock);
-    h->next = s->idle;
-    s->idle = h;
+    scratch->next = s->idle;
+    s->idle = scratch;
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -93,9 +93,9 @@ void service_close(struct service *s)
     if (!s)
         return;
     while (s->idle) {
-        struct helper *h = s->idle;
-        s->idle = h->next;
-        helper_free(h);
+        struct scratch *scratch = s->idle;
+        s->idle = scratch->next;
+        scratch_free(scratch);
     }
     model_slot_close(s->slot);
     (void)pthread_mutex_destroy(&s->lock);
@@ -127,7 +127,7 @@ static enum slot_refresh refresh_live(struct service *s, int force)
     case LIVE_EARLY:
         return SLOT_UNCHANGED;
     case LIVE_FAILED:
-        return SLOT_FAILED_AGAIN; /* printed if the cause is another one */
+        return SLOT_FAILED_AGAIN; /* printed if the cause is not that of the last failure */
     case LIVE_COPIED:
         break;
     }
@@ -147,7 +147,7 @@ void service_refresh(struct service *s, int force)
         return;
     case SLOT_LOADED:
         s->stats.reloads++;
-        if (!s->live || s->stats.reloads == 1) /* a job's model is a new one each time */
+        if (!s->live || s->stats.reloads == 1) /* of a job, only the first: there are many */
             (void)fprintf(stderr, "paramo serve: loaded the %s model\n", s->live ? "first" : "new");
         return;
     case SLOT_FAILED:
@@ -186,7 +186,7 @@ struct writer {
     size_t rows; /* so far; there is memory for all */
 };
 
-/* As `paramo predict` writes a row. */
+/* score_rows_fn: writes rows as `paramo predict` does, or as JSON. */
 static paramo_err write_rows(void *arg, const struct scored_rows *rows)
 {
     struct writer *w = arg;
@@ -207,21 +207,21 @@ static void append(struct answer *a, const char *text)
     a->len += strlen(text);
 }
 
-static paramo_err score(struct helper *h, const struct slot_model *m, const struct block *block,
+static paramo_err score(struct scratch *scratch, const struct slot_model *m, const struct block *block,
                         struct answer *answer)
 {
     struct score_lookup lookup = {.model = &m->model};
     struct score_source source = score_model(&lookup);
     const struct objective *objective = &m->model.info.objective;
-    struct writer writer = {.objective = objective, .answer = answer, .json = h->request.json};
-    if (h->version != m->version) {
-        scorer_free(h->scorer);
-        h->scorer = NULL;
-        h->version = 0;
-        paramo_err err = scorer_new(&h->scorer);
+    struct writer writer = {.objective = objective, .answer = answer, .json = scratch->request.json};
+    if (scratch->version != m->version) {
+        scorer_free(scratch->scorer);
+        scratch->scorer = NULL;
+        scratch->version = 0;
+        paramo_err err = scorer_new(&scratch->scorer);
         if (err != PARAMO_OK)
             return err;
-        h->version = m->version;
+        scratch->version = m->version;
     }
     *answer = (struct answer){.status = 200, .type = writer.json ? json_media : text_media};
     answer->text = malloc(block->rows * prediction_max(objective) + 64);
@@ -229,7 +229,7 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for the answer");
     if (writer.json)
         append(answer, "{\"predictions\":[");
-    paramo_err err = scorer_block(h->scorer, &source, block, write_rows, &writer);
+    paramo_err err = scorer_block(scratch->scorer, &source, block, write_rows, &writer);
     if (err == PARAMO_OK && writer.json)
         append(answer, "]}\n");
     if (err != PARAMO_OK) {
@@ -237,14 +237,15 @@ static paramo_err score(struct helper *h, const struct slot_model *m, const stru
         answer->text = NULL;
         return err;
     }
-    char *whole = realloc(answer->text, answer->len + 1); /* it may wait long for its client */
+    /* Frees the rest: the answer may wait long for its client. */
+    char *whole = realloc(answer->text, answer->len + 1);
     answer->text = whole ? whole : answer->text;
     return PARAMO_OK;
 }
 
-/* *rows: how many were scored. */
-static void score_request(struct helper *h, const struct slot_model *m, const char *format, const char *body,
-                          size_t len, struct answer *answer, size_t *rows)
+/* *rows: the number of scored rows. */
+static void score_request(struct scratch *scratch, const struct slot_model *m, const char *format,
+                          const char *body, size_t len, struct answer *answer, size_t *rows)
 {
     const struct model_info *info = &m->model.info;
     struct request_model needs = {.hash_bits = info->hash_bits,
@@ -253,11 +254,11 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
                                   .columns = info->columns};
     struct request_error error;
     struct block block = {0};
-    if (!request_parse(&h->request, &needs, format, body, len, &error)) {
+    if (!request_parse(&scratch->request, &needs, format, body, len, &error)) {
         answer_error(answer, error.status, error.row, error.field, error.message);
         return;
     }
-    paramo_err err = parse_block(&h->request.buffer, needs.fields, &block);
+    paramo_err err = parse_block(&scratch->request.buffer, needs.fields, &block);
     if (err == PARAMO_OK && info->interactions.n > 0) {
         struct block alone = block;
         err = interact_block(&info->interactions, info->hash_bits, &alone, &block);
@@ -265,7 +266,7 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
     }
     if (err == PARAMO_OK) {
         *rows = block.rows;
-        err = score(h, m, &block, answer);
+        err = score(scratch, m, &block, answer);
         block_free(&block);
     }
     if (err != PARAMO_OK) {
@@ -276,19 +277,19 @@ static void score_request(struct helper *h, const struct slot_model *m, const ch
 
 void service_score(struct service *s, const char *format, const char *body, size_t len, struct answer *answer)
 {
-    struct helper *h = helper_take(s);
+    struct scratch *scratch = scratch_take(s);
     size_t rows = 0;
-    if (!h) {
+    if (!scratch) {
         answer_error(answer, 503, 0, "", "the server is out of memory; try again later");
         return;
     }
     struct slot_model *m = model_slot_take(s->slot);
     if (m)
-        score_request(h, m, format, body, len, answer, &rows);
+        score_request(scratch, m, format, body, len, answer, &rows);
     else
         answer_error(answer, 503, 0, "", "there is no model yet; try again later");
     model_slot_give(s->slot, m);
-    helper_give(s, h);
+    scratch_give(s, scratch);
     s->stats.rows += rows;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Scoring requests: a body to an answer, with the current model. Any number of threads may call it. It never knows of
- * HTTP connections. Tests: test/e2e/serve.sh.
+ * Answers requests for scores, with the current model. Any number of threads may call it. It never knows of HTTP
+ * connections. Tests: test/e2e/serve.sh.
  */
 #ifndef LEARN_SERVE_SERVICE_H
 #define LEARN_SERVE_SERVICE_H
@@ -11,30 +11,31 @@
 
 struct service;
 
-/* Opens the model. dir stays the caller's and valid. */
+/* Opens the model in dir. The caller owns dir, which must stay valid. */
 PARAMO_MUST_USE paramo_err service_open(const char *dir, struct service **service);
-/* The model of a job that trains, once there is one. live stays the caller's until service_close has returned, and only
- * service_refresh uses it. */
+/* Serves the model of a job that trains, when there is one. The caller owns live, which must stay valid until
+ * service_close has returned. */
 PARAMO_MUST_USE paramo_err service_open_live(struct live *live, struct service **service);
-void service_close(struct service *service); /* no call is running; NULL is allowed */
+void service_close(struct service *service); /* no call may be running; NULL is allowed */
 
 struct stats *service_stats(struct service *service);
-/* Any thread: a service_refresh that runs ends within a second. 0: it does not; it loads a model from a folder. */
+/* From any thread: a running service_refresh ends within a second. Returns 0 if it does not, because it loads a model
+ * from a folder. */
 int service_interrupt(struct service *service);
-/* There is a model. */
+/* Is there a model? */
 int service_has_model(struct service *service);
-/* Looks for a new model (model_slot_refresh, live_copy), counts it, and reports it on standard error; the same
- * failure of the same manifest once. One thread at a time. */
+/* Looks for a new model (model_slot_refresh, live_copy), counts it, and reports it on standard error; a repeated
+ * failure is reported once. One thread at a time. */
 void service_refresh(struct service *service, int force);
 
-/* An answer: status, type, and text of malloc(), which is the caller's; NULL: out of memory. */
+/* An answer. text is from malloc(), and the caller frees it; NULL: out of memory. */
 struct answer {
     int status;
     const char *type;
     char *text;
     size_t len;
 };
-/* The probability of each row. format as in request_parse(). */
+/* Answers with the prediction of each row. format as in request_parse(). */
 void service_score(struct service *service, const char *format, const char *body, size_t len,
                    struct answer *answer);
 void service_metrics(struct service *service, int ready, struct answer *answer);

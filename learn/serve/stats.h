@@ -1,9 +1,9 @@
 /*
  * The counters of a scoring server, and their text for Prometheus. Any thread may count.
  *
- * Durations go into buckets that are at most 1/16 wide. The quantiles are those of the present window and the one
- * before; stats_rotate() begins a window. A quantile is the upper end of its bucket, so at most 1/16 too high. It never
- * knows of HTTP. Tests: test/learn/test_stats.c.
+ * Durations go into buckets whose width is at most 1/16 of the duration. Quantiles are over the current window and the
+ * one before it; stats_rotate() begins a window. A quantile is the upper end of its bucket, so it is at most 1/16 too
+ * high. It never knows of HTTP. Tests: test/learn/test_stats.c.
  */
 #ifndef LEARN_SERVE_STATS_H
 #define LEARN_SERVE_STATS_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define STATS_WINDOW_S 30
+#define STATS_WINDOW_S 30 /* arbitrary */
 
 /* The statuses that the server answers with. Answers that libmicrohttpd gives by itself are not counted. */
 #define STATS_STATUSES(X) X(200) X(400) X(404) X(405) X(413) X(500) X(503)
@@ -24,7 +24,7 @@ enum {
         STATS_STATUS_COUNT
 };
 
-#define STATS_SUB     16               /* buckets of each power of two */
+#define STATS_SUB     16               /* buckets for each power of two */
 #define STATS_BUCKETS (61 * STATS_SUB) /* up to 2^64 ns */
 
 struct stats_window {
@@ -42,7 +42,7 @@ struct stats {
     atomic_uint now; /* the window that is filled */
 };
 
-/* What the caller knows when it writes the counters. */
+/* The values that the caller adds when it writes the counters. */
 struct stats_gauges {
     double model_age_s; /* since the model was saved */
     const char *model;  /* its kind; NULL: there is none yet */
@@ -51,9 +51,9 @@ struct stats_gauges {
 
 void stats_answer(struct stats *s, int status);
 void stats_duration(struct stats *s, uint64_t ns);
-/* The other window is emptied and filled from now on. One thread at a time. */
+/* Begins a window, in place of the older one. One thread at a time. */
 void stats_rotate(struct stats *s);
-/* In nanoseconds; 0 if there is no request in the windows. q: 0 to 1. */
+/* Quantile q (0 to 1) of the durations, in nanoseconds; 0 if the windows have no request. */
 uint64_t stats_quantile(const struct stats *s, double q);
 void stats_write(const struct stats *s, const struct stats_gauges *gauges, FILE *out);
 
