@@ -15,25 +15,25 @@
 /* All arbitrary: some seconds at most. docs/TRAINING.md, "Few rows". */
 #define BYTES_MOST    (8u << 20) /* of the files */
 #define FEATURES_MOST (1u << 19) /* of all rows */
-#define VALUES_MOST   (1u << 25) /* of the model, that a fold learns over all passes; ... */
-#define ROWS_LEARNED  (1u << 19) /* ... and rows, or about */
-#define LEAST_VALUES  (1u << 27) /* of the rows, over the least number of passes */
+#define VALUES_MOST   (1u << 25) /* values of the model that a fold learns over all passes, about */
+#define ROWS_LEARNED  (1u << 19) /* rows that a fold learns over all passes, about */
+#define LEAST_VALUES  (1u << 27) /* values that PASSES_LEAST passes learn, at most: more rows are not few */
 #define PASSES_LEAST  20         /* as in a job that is not cross-validated */
 #define EPOCHS_MOST   20         /* with train_passes: 2,398 passes */
 #define ROWS_LEAST    10
-#define LEAST_OTHERS  2    /* rows of another label: a fold has one, and others learn one */
+#define LEAST_OTHERS  2    /* rows of another label: one is in a fold, and its other folds learn one */
 #define ROWS_OF_MANY  1000 /* more rows are dealt to CROSSVAL_FOLDS_OF_MANY folds */
 
-/* What decides whether to cross-validate, and for how long. */
+/* The counts that decide whether to cross-validate, and for how long. */
 struct census {
-    uint64_t rows, features, present; /* present: those that are not 0, the bias left out */
+    uint64_t rows, features, present; /* features: with a bias of each row; present: without, if not 0 */
     uint64_t values;                  /* of the model, that a pass learns */
     uint16_t field;                   /* the greatest */
     float first;                      /* label */
     uint64_t others;                  /* rows with another label than the first */
 };
 
-/* Bytes of a file, or of a pipe, which is kept. More than `most`: it is too large, or cannot be read. */
+/* The bytes of a file or pipe; a pipe is kept. More than `most`: it is too large, or cannot be read. */
 static paramo_err size_of(const char *name, uint64_t most, uint64_t *bytes)
 {
     struct stat s;
@@ -42,7 +42,7 @@ static paramo_err size_of(const char *name, uint64_t most, uint64_t *bytes)
     const int is_stdin = strcmp(name, "-") == 0;
     *bytes = most + 1;
     if (!is_stdin && stat(name, &s) != 0)
-        return PARAMO_OK; /* the job says why */
+        return PARAMO_OK; /* the job reports the error */
     if (!is_stdin && S_ISREG(s.st_mode)) {
         *bytes = (uint64_t)s.st_size;
         return PARAMO_OK;
@@ -84,7 +84,7 @@ static void count(struct census *c, const struct block *b)
     c->features += b->features + b->rows; /* and the bias */
 }
 
-/* The values of the rows of features that a pass learns. */
+/* The values of features' rows that a pass learns. */
 static uint64_t values_of(const struct model_info *model, const struct census *c)
 {
     struct model_info info = *model;
@@ -121,7 +121,7 @@ static paramo_err is_wanted(const struct train_options *o, struct census *c, int
     c->values = values_of(&o->model, c);
     *wanted = err == PARAMO_OK && c->features <= FEATURES_MOST && c->values * PASSES_LEAST <= LEAST_VALUES &&
               c->rows >= ROWS_LEAST && c->others >= LEAST_OTHERS;
-    return PARAMO_OK; /* what is wrong with the rows, the job says */
+    return PARAMO_OK; /* the job reports an error of the rows */
 }
 
 static uint32_t epochs_of(const struct census *c)
@@ -149,7 +149,7 @@ paramo_err crossval_plan(const struct train_options *options, struct crossval_pl
     return err;
 }
 
-/* Keeps what was measured. */
+/* Keeps the metrics of n epochs. */
 static paramo_err take(struct crossval *cv, const struct metrics_result *epoch, uint64_t n)
 {
     cv->epoch = malloc(n * sizeof *cv->epoch);
@@ -179,7 +179,7 @@ paramo_err crossval_run(const struct train_options *options, struct crossval *cv
         err = take(cv, folds_epochs(folds), outcome.epochs);
     folds_free(folds);
     cv->seconds = progress_now() - began;
-    /* the job meets other errors, too, and says why */
+    /* the job has other errors, too, and reports them */
     return err == PARAMO_E_INTERRUPTED || err == PARAMO_E_MEMORY ? err : PARAMO_OK;
 }
 

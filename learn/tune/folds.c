@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE 3    /* epochs without a lower loss; the loss of a path has one valley */
-#define LOWER    1e-3 /* lower by this share of it, else the path has come to its end */
+#define PATIENCE 3    /* epochs without a lower loss; arbitrary: the loss along a path has one minimum */
+#define LOWER    1e-3 /* a loss counts as lower if it falls by this share; arbitrary */
 
 struct folds {
     struct objective objective;
@@ -63,7 +63,7 @@ paramo_err folds_new(const struct train_options *options, unsigned n, uint32_t e
     return PARAMO_OK;
 }
 
-/* Learns the next epoch in all folds; sums: over them. *diverged: one has. */
+/* Learns the next epoch in all folds. sums: over all of them. *diverged: a fold has diverged. */
 static paramo_err learn_epoch(const struct folds *f, double sums[MSUMS], int *diverged)
 {
     paramo_err err = PARAMO_OK;
@@ -82,6 +82,7 @@ static paramo_err learn_epoch(const struct folds *f, double sums[MSUMS], int *di
     return err;
 }
 
+/* Adds the metrics of an epoch, and finds the best one so far. */
 static void judge(struct folds *f, const double sums[MSUMS])
 {
     struct metrics_result *last = &f->epoch[f->learned];

@@ -44,7 +44,7 @@ static paramo_err wrong(const struct journal *j, size_t number, const char *what
     return paramo_error_set(PARAMO_E_FORMAT, "%s:%zu: %s", j->path, number, what);
 }
 
-/* A number of at least 0. Returns 0 if there is none. */
+/* Reads a whole number of at least 0. Returns 0 if there is none. */
 static int whole(json_t *object, const char *name, uint64_t *out)
 {
     json_t *value = json_object_get(object, name);
@@ -94,7 +94,7 @@ static paramo_err take_head(const struct journal *j, json_t *object, const char 
     return PARAMO_OK;
 }
 
-/* Takes the whole lines of text; *end: after the last of them. */
+/* Takes the complete lines of text; *end: the end of the last of them. */
 static paramo_err take_text(struct journal *j, char *text, size_t len, const char *search, size_t *end)
 {
     paramo_err err = PARAMO_OK;
@@ -145,7 +145,7 @@ static paramo_err read_all(struct journal *j, const char *search)
     for (ssize_t n; len < (size_t)st.st_size && (n = read(j->fd, text + len, (size_t)st.st_size - len)) > 0;)
         len += (size_t)n;
     paramo_err err = take_text(j, text, len, search, &end);
-    /* is it a file whose head was being written? */
+    /* can it be a file whose process died while it wrote the first line? */
     const int own = strncmp(text, HEAD, len < sizeof HEAD - 1 ? len : sizeof HEAD - 1) == 0;
     free(text);
     if (err == PARAMO_OK && end < len && end == 0 && !own) /* a foreign file of one line */

@@ -1,12 +1,12 @@
 /*
  * The file of a search: the result of each training, so that the search can continue after its process has died.
  *
- * Lines of JSON. The first says what is searched; each other is one training:
+ * Lines of JSON. The first one describes the search; each other line is one training:
  *   {"paramo_tune": 1, "search": "..."}
  *   {"trial": 3, "epochs": 7, "settings": " --alpha 0.12", "loss": 0.41, "best_epoch": 2, "ended": true,
  *    "seconds": 1.2}                                                            (on one line)
- * A loss of null is that of a training that diverged. A line is written at once and synced. A last line without its
- * end was being written when the process died, and is removed.
+ * The loss is null if the training diverged. A line is written by one call and synced. A last line without its end was
+ * being written when the process died, and is removed.
  *
  * It never knows what a search does. Tests: test/learn/test_tune.c, test/e2e/tune.sh.
  */
@@ -17,13 +17,13 @@
 
 struct journal;
 
-/* Opens the file or begins it; search: what is searched, in words. INVALID: the file is that of another search.
- * FORMAT with file and line: it is none. IO. */
+/* Opens the file, or creates it. search: a description of the search. INVALID: the file is that of another search.
+ * FORMAT with file and line: it is not such a file. IO. */
 PARAMO_MUST_USE paramo_err journal_open(const char *path, const char *search, struct journal **journal);
 void journal_close(struct journal *journal); /* NULL is allowed */
-/* Trainings that it has. */
+/* The number of trainings in it. */
 size_t journal_count(const struct journal *journal);
-/* Was this trained? settings must be those of the line: INVALID otherwise. *found 0: no. */
+/* Finds a training. *found 0: it is not there. INVALID: its line has other settings. */
 PARAMO_MUST_USE paramo_err journal_find(const struct journal *journal, size_t trial, uint64_t epochs,
                                         const char *settings, struct tune_outcome *outcome, int *found);
 /* Adds a line. IO. */

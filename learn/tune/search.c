@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RUNGS = 3,
-    KEPT = TUNE_KEPT
-}; /* each rung keeps one in KEPT; so a round has KEPT^(RUNGS - 1) trials */
+/* Each rung keeps one trial in KEPT, so a round has KEPT^(RUNGS - 1) trials. */
+enum { RUNGS = 3, KEPT = TUNE_KEPT };
 
-/* Epochs of a rung: a part of all, rounded up. Three growing epochs more have about KEPT times as many passes. */
+/* The epochs of a rung: a part of all epochs, rounded up. If epochs grow, three more of them have about KEPT times as
+ * many passes. */
 static uint64_t budget_of(const struct tune_search *s, int rung)
 {
     uint64_t part = 1;
@@ -23,14 +22,14 @@ static uint64_t budget_of(const struct tune_search *s, int rung)
     return (s->epochs + part - 1) / part;
 }
 
-/* Is trial a better than b? Of equals the first is. */
+/* Is trial a better than b? Of equal ones, the first is better. */
 static int is_better(const struct tune_search *s, size_t a, size_t b)
 {
     const double x = s->trial[a].outcome.loss, y = s->trial[b].outcome.loss;
     return x != y ? x < y : a < b;
 }
 
-/* The place of the k-th best trial so far. */
+/* The place of the k-th best trial so far, from 0; of the last one if there are fewer. */
 static size_t good(const struct tune_search *s, size_t k)
 {
     size_t best[KEPT] = {0}, n = 0;
@@ -47,6 +46,7 @@ static size_t good(const struct tune_search *s, size_t k)
     return best[k < n ? k : n - 1];
 }
 
+/* Chooses the point of a trial (search.h). */
 static void choose(const struct tune_search *s, size_t number, double *point)
 {
     if (number == 0)
@@ -76,7 +76,7 @@ static paramo_err train(struct tune_search *s, size_t number, uint64_t epochs)
     return PARAMO_OK;
 }
 
-/* Moves the best `keep` of place[0..n) to its beginning, the best first. */
+/* Moves the best `keep` of place[0..n) to the front, the best one first. */
 static void select_best(const struct tune_search *s, size_t *place, size_t n, size_t keep)
 {
     for (size_t i = 0; i < keep; i++)
@@ -88,7 +88,8 @@ static void select_best(const struct tune_search *s, size_t *place, size_t n, si
             }
 }
 
-/* Drops those of place[0..n), which a rung has trained so far, that are not among its best `keep`, or have ended. */
+/* place[0..n) are the trials that a rung has trained so far. Drops those that are not among the best `keep`, or have
+ * ended. */
 static void drop_others(const struct tune_search *s, const size_t *place, size_t n, size_t keep)
 {
     for (size_t i = 0; s->drop && i < n; i++) {

@@ -1,16 +1,17 @@
 /*
- * Which points are trained, and for how many epochs: random search with successive halving (Jamieson and Talwalkar,
- * "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016), and steps around the best.
+ * Chooses the points to train, and their epochs: random search with successive halving (Jamieson and Talwalkar,
+ * "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016), and steps around the best
+ * points.
  *
- *     a round of 9 trials:   9 of them for 1/9 of the epochs -> the best 3 for 1/3 -> the best one for all
+ *     a round of 9 trials:   all 9 for 1/9 of the epochs -> the best 3 for 1/3 -> the best one for all
  *
  * A trial that learns more epochs continues where it was (trial.h). At most TUNE_KEPT trials wait for that.
  *
- * The first trial has the usual settings, and the others of the first round are random. Of later rounds a third is
- * random, and the rest lies near one of the best three. A trial whose training has ended by itself needs no more
- * epochs.
+ * The first trial has the usual settings, and the other points of the first round are random. In later rounds a third
+ * of the points is random, and the rest lies near one of the best three. A trial whose training has ended by itself
+ * needs no more epochs.
  *
- * The points follow from the seed and the losses only, so a search whose losses are known continues where it was. It
+ * The points depend on the seed and the losses only, so a search continues where it was if its losses are known. It
  * never knows of models or files. Tests: test/learn/test_tune.c.
  */
 #ifndef LEARN_TUNE_SEARCH_H
@@ -19,14 +20,14 @@
 #include "learn/tune/space.h"
 
 #define TUNE_ROUND      9
-#define TUNE_KEPT       3 /* a third of a round's trials learns more */
-#define TUNE_TRIALS_MAX 100000
+#define TUNE_KEPT       3      /* a third of a round's trials learns more */
+#define TUNE_TRIALS_MAX 100000 /* arbitrary */
 
 /* The result of one training. */
 struct tune_outcome {
     double loss;     /* of the best epoch; infinite if the training diverged */
-    uint64_t epochs; /* the best one, from 1 */
-    int ended;       /* by itself: more epochs change nothing */
+    uint64_t epochs; /* the best epoch, from 1 */
+    int ended;       /* the training has ended by itself: more epochs do not change it */
     double seconds;
 };
 
@@ -39,13 +40,13 @@ struct tune_trial {
 struct tune_search {
     const struct tune_space *space;
     uint64_t seed, epochs; /* epochs: at most */
-    int growing;           /* they have train_passes() passes, and rungs a third and a ninth of all passes */
-    size_t most;           /* trials */
-    /* Trains a point until it has learned that many epochs in all. INTERRUPTED ends the search, which keeps the
-     * earlier results. */
+    int growing; /* epochs have train_passes() passes; rungs have a ninth and a third of all passes */
+    size_t most; /* trials */
+    /* Trains a point until it has learned `epochs` epochs in all. INTERRUPTED ends the search, which keeps the earlier
+     * results. */
     paramo_err (*train)(void *arg, size_t trial, const double *point, uint64_t epochs,
                         struct tune_outcome *outcome);
-    /* This trial is not trained again. Called once or more for each that was trained; NULL: nothing to do. */
+    /* This trial is not trained again. Called once or more for each trained one. May be NULL. */
     void (*drop)(void *arg, size_t trial);
     void *arg;
     /* results */

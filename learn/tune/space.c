@@ -30,8 +30,8 @@ static void add_optimizer(struct tune_space *s, const struct model_info *info, s
     o->usual = usual;
 }
 
-/* The weights get wide ranges, other tables ranges around the rates that the model names. Arbitrary: the settings
- * that were best on the sets of docs/TRAINING.md lie within. */
+/* The weights get wide ranges, and other tables get ranges around the rates that the model names. Arbitrary: they
+ * contain the settings that were best on the data sets of docs/TRAINING.md. */
 static void add_table(struct tune_space *s, const struct model_info *info, size_t table)
 {
     const double alpha = model_alpha(info, table, 2), beta = model_beta(info, table),
@@ -48,7 +48,7 @@ static void add_table(struct tune_space *s, const struct model_info *info, size_
     }
 }
 
-/* A setting that makes a model larger is a power of two. Fields are not chosen. */
+/* Values of a whole number, which makes the model larger, are powers of two. Fields are not tuned. */
 static void add_setting(struct tune_space *s, const struct model_info *info, size_t place)
 {
     const struct model_setting *m = &info->ops->setting[place];
@@ -75,7 +75,7 @@ void tune_space_init(struct tune_space *s, const struct model_info *info)
     batch->zero = 0.4;
 }
 
-/* The number that its text on a command line gives. */
+/* The number that x becomes as text on a command line. */
 static double as_text(double x)
 {
     char text[32];
@@ -155,7 +155,7 @@ static double roll(struct dice *d)
     return (double)(d->state >> 11) * 0x1p-53;
 }
 
-/* About normal, with standard deviation 1: the sum of twelve. */
+/* About normal, with standard deviation 1: the sum of twelve rolls. */
 static double roll_normal(struct dice *d)
 {
     double sum = -6;
@@ -164,7 +164,7 @@ static double roll_normal(struct dice *d)
     return sum;
 }
 
-/* Three significant digits, as text gives them back. */
+/* x with three significant digits, as the number that its text gives. */
 static double rounded(double x)
 {
     char text[32];
@@ -208,9 +208,9 @@ void tune_draw(const struct tune_space *s, uint64_t seed, uint64_t number, doubl
     }
 }
 
-#define CHANGED 0.6  /* share of the options that a near point changes */
-#define STEP    0.12 /* of a range: standard deviation of a change. All three are arbitrary. */
-#define TO_ZERO 0.15 /* a value becomes 0, or is 0 no more */
+#define CHANGED 0.6  /* share of the options that a near point changes; arbitrary, as the next two */
+#define STEP    0.12 /* standard deviation of a change, as a share of the range */
+#define TO_ZERO 0.15 /* probability that a value becomes 0, or is no longer 0 */
 
 void tune_near(const struct tune_space *s, const double *from, uint64_t seed, uint64_t number, double *point)
 {

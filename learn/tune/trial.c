@@ -42,8 +42,8 @@ static void take(struct trial *t, const struct train_result *r)
         t->guess = last->valid.base;
 }
 
-/* Waits until it is told to run or to end. Called and left under the lock. */
-static void stand_still(struct trial *t)
+/* Waits until the trial must run or end. The lock is held on entry and return. */
+static void wait_for_order(struct trial *t)
 {
     while (t->state == WAITS)
         (void)pthread_cond_wait(&t->changed, &t->lock);
@@ -59,7 +59,7 @@ static int continues(void *arg, const struct train_result *so_far)
         take(t, so_far);
         t->state = WAITS;
         (void)pthread_cond_broadcast(&t->changed);
-        stand_still(t);
+        wait_for_order(t);
     }
     const int on = t->state == RUNS;
     (void)pthread_mutex_unlock(&t->lock);
@@ -71,7 +71,7 @@ static void *trial_main(void *arg)
     struct trial *t = arg;
     struct train_result result = {0};
     (void)pthread_mutex_lock(&t->lock);
-    stand_still(t);
+    wait_for_order(t);
     const int begins = t->state == RUNS;
     (void)pthread_mutex_unlock(&t->lock);
     paramo_err err = begins ? train_run(&t->options, &result) : PARAMO_OK;
