@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRID    "#e3e3e3"
-#define FRAME   "#888888"
-#define NEAR    0.6  /* pixels: points of a line that are nearer than this to the last are left out */
-#define BETWEEN 14.0 /* pixels between two labels of the x axis */
-#define LINE    26.0 /* pixels from label to label of the y axis */
+#define GRID  "#e3e3e3"
+#define FRAME "#888888"
+/* Pixels: points of a line that are nearer than this to the last one are left out; arbitrary. */
+#define NEAR    0.6
+#define BETWEEN 14.0 /* pixels between two labels of the x axis, at least */
+#define LINE    26.0 /* pixels from label to label of the y axis, at least */
 
-/* Okabe and Ito's colours, which also colour-blind readers tell apart. */
+/* Okabe and Ito's colours, which colour-blind readers can distinguish, too. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#e69f00", "#56b4e9", "#666666"};
 
@@ -36,7 +37,7 @@ void chart_include(struct chart_axis *axis, const double *x, size_t n)
     }
 }
 
-/* The step of about n ticks: 1, 2 or 5 times a power of ten. */
+/* The step that gives about n ticks: 1, 2 or 5 times a power of ten. */
 static double step_of(double span, size_t n, int whole)
 {
     const double rough = span / (double)n, power = pow(10, floor(log10(rough)));
@@ -64,7 +65,7 @@ void chart_range(struct chart_axis *axis)
     }
 }
 
-/* 1, 2 and 5 times powers of ten, or the powers only, or each second of them ... */
+/* 1, 2 and 5 times powers of ten; or only the powers; or every second one ... */
 static size_t log_ticks(const struct chart_axis *axis, size_t most, double tick[CHART_TICKS_MAX])
 {
     static const double parts[] = {1, 2, 5};
@@ -82,7 +83,7 @@ static size_t log_ticks(const struct chart_axis *axis, size_t most, double tick[
                 n++;
             }
         if (n <= (most > 2 ? most : 2) && n <= CHART_TICKS_MAX) {
-            if (n < 2) { /* within a decade */
+            if (n < 2) { /* the axis lies within a decade */
                 tick[0] = axis->low;
                 tick[1] = axis->high;
             }
@@ -130,7 +131,7 @@ void chart_label(const struct chart_axis *axis, double tick, double step, char *
     (void)snprintf(out, cap, "%.*f", digits, size < step / 1e6 ? 0.0 : tick);
 }
 
-/* 0 .. 1 between low and high. */
+/* The place of v on the axis, from 0 (low) to 1 (high). */
 static double place(const struct chart_axis *a, double v)
 {
     const double part = !a->log ? (v - a->low) / (a->high - a->low)
@@ -165,7 +166,7 @@ static double widest(const struct chart_axis *axis, const double *tick, size_t n
     return most;
 }
 
-/* As many ticks as have room beside each other. */
+/* The largest number of ticks whose labels have room beside each other. */
 static size_t x_ticks(const struct frame *f, double tick[CHART_TICKS_MAX])
 {
     for (size_t most = 10;; most--) {
@@ -183,7 +184,8 @@ static size_t y_ticks(double height, const struct chart *c, double tick[CHART_TI
     return chart_ticks(&c->y, (size_t)(height / LINE), tick);
 }
 
-/* Of the legend's entries that have no room beside the others a new line begins. Returns the lines; draws if svg. */
+/* An entry of the legend that has no room in its line begins a new one. Returns the number of lines; draws it if svg is
+ * not NULL. */
 static size_t legend(struct svg *svg, const struct chart *c, double left, double top, double width)
 {
     double at = 0;
@@ -235,7 +237,7 @@ static void draw_axes(struct svg *svg, const struct frame *f)
     svg_text(svg, f->left - 12 - wide, f->top + f->height / 2, SVG_MIDDLE, SVG_USUAL, 1, c->y.title);
 }
 
-/* A line through the points; those that the eye would not tell from the last are left out. */
+/* A line through the points, without those that are NEAR to the last one. */
 static void draw_line(struct svg *svg, const struct frame *f, const struct chart_series *s)
 {
     double *x = malloc((2 * s->n + 1) * sizeof *x), *y = x + s->n;
@@ -273,7 +275,7 @@ void chart_draw(struct svg *svg, double x, double y, double width, double height
     const double head = 24 + 16 * (double)legend(NULL, c, x, y, width - 30);
     struct frame f = {.chart = c, .top = y + head + 8, .height = height - head - 8 - 46};
     const double wide = widest(&c->y, tick, y_ticks(f.height, c, tick));
-    /* labels of the x axis reach beyond it by half of their width */
+    /* labels at the ends of the x axis extend beyond it by half of their width */
     const double half = widest(&c->x, tick, chart_ticks(&c->x, 10, tick)) / 2 + 4;
     f.left = x + fmax(12 + SVG_USUAL + wide + 6, half);
     f.width = x + width - fmax(18, half) - f.left;

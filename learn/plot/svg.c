@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LETTER 0.60 /* mean width of a letter, of its size */
+#define LETTER 0.60 /* mean width of a letter, as a share of its size; a little more than usual fonts have */
 #define FONT   "font-family=\"'DejaVu Sans','Helvetica Neue',Arial,sans-serif\""
 
 struct svg {
@@ -15,7 +15,7 @@ struct svg {
     size_t len;
 };
 
-/* Bytes of the character of UTF-8 at text, which XML may have; 0: it is not one. */
+/* The bytes of the UTF-8 character at text; 0: it is not valid, or not allowed in XML. */
 static size_t character(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;

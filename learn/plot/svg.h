@@ -1,7 +1,7 @@
 /*
  * Writes an SVG document of lines, circles, rectangles and texts, all in pixels from the upper left corner. Texts are
- * escaped; what is not valid UTF-8 or not allowed in XML becomes '?'. Every element is one line of the file. It never
- * knows what is drawn (chart.h does). Not thread-safe. Tests: test/learn/test_svg.c.
+ * escaped; characters that are not valid UTF-8 or not allowed in XML become '?'. Every element is one line of the file.
+ * It never knows what is drawn (chart.h does). Not thread-safe. Tests: test/learn/test_svg.c.
  */
 #ifndef LEARN_PLOT_SVG_H
 #define LEARN_PLOT_SVG_H
@@ -18,11 +18,11 @@ enum svg_anchor { SVG_START, SVG_MIDDLE, SVG_END };
 #define SVG_USUAL 12.0
 #define SVG_LARGE 15.0
 
-/* title is that of the document, for screen readers. MEMORY. The caller frees it with svg_free. */
+/* title: of the document, for screen readers. MEMORY. The caller frees the document with svg_free. */
 PARAMO_MUST_USE paramo_err svg_new(double width, double height, const char *title, struct svg **svg);
 void svg_free(struct svg *svg); /* NULL is allowed */
 
-/* colour: as in SVG. An element that needs more memory than there is makes svg_write fail. */
+/* fill and stroke are colours as in SVG. If there is no memory for an element, svg_write fails. */
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               const char *stroke);
 void svg_line(struct svg *svg, double x1, double y1, double x2, double y2, const char *stroke, double width);
@@ -30,13 +30,13 @@ void svg_circle(struct svg *svg, double x, double y, double radius, const char *
 /* dash: as in stroke-dasharray, or NULL. */
 void svg_polyline(struct svg *svg, const double *x, const double *y, size_t n, const char *stroke,
                   const char *dash);
-/* y is the line that letters stand on. turned: from the bottom up, around (x, y). */
+/* y is the baseline. turned: the text runs upwards, turned around (x, y). */
 void svg_text(struct svg *svg, double x, double y, enum svg_anchor anchor, double size, int turned,
               const char *text);
-/* About how wide a text is: a little more than in the usual fonts without serifs. */
+/* An estimate of a text's width, a little above that in the usual sans-serif fonts. */
 double svg_text_width(const char *text, double size);
 
-/* Writes the document as a whole or not at all (learn/io/output.h). */
+/* Writes the document completely or not at all (learn/io/output.h). */
 PARAMO_MUST_USE paramo_err svg_write(struct svg *svg, const char *path);
 
 #endif
