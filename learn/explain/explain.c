@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One output of the model, for a row as a batch of its own, in which each feature has parameters of its own even if
- * keys repeat. */
+/* Evaluates one output of the model for one row. The row is a batch in which each feature has parameters of its own,
+ * even if keys repeat. */
 struct probe {
-    struct model_info info; /* with an objective of one output */
+    struct model_info info; /* that of the model, but with an objective of one output */
     uint32_t outputs;       /* of the model */
-    struct params fetched;  /* of the row's keys, all outputs */
+    struct params fetched;  /* parameters of the row's keys, for all outputs */
     const struct batch *row;
     struct batch batch;
     uint32_t start[2];
     uint32_t *index; /* [n]: 0, 1, ... */
-    float *value;    /* [n]: what is scored */
-    float *scaled;   /* [n]: the row's own */
+    float *value;    /* [n]: the values that are scored */
+    float *scaled;   /* [n]: the row's values, scaled */
     struct params param, grad;
     struct workspace work;
 };
@@ -62,7 +62,7 @@ static void probe_free(struct probe *p)
     workspace_free(&p->work);
 }
 
-/* Takes an output's parameters, spread over the row's features. */
+/* Copies the parameters of one output, for each feature of the row. */
 static void take_output(struct probe *p, uint32_t output)
 {
     const struct batch *b = p->row;
@@ -79,7 +79,7 @@ static void take_output(struct probe *p, uint32_t output)
     }
 }
 
-/* The row's values, divided as the model divides them. */
+/* The row's values, scaled as the model scales them. */
 static void scale_row(const struct model *model, const struct batch *b, float *rows, float *scaled, size_t n)
 {
     if (rows) {
@@ -164,7 +164,7 @@ static size_t order_of(const struct model_info *info, size_t n)
     return most < n ? most : n;
 }
 
-/* 1. M at t = 1, of each output; 2. at t = 0, and the weight of each feature; 3. the integral. */
+/* Computes 1. each output's margin M at t = 1; 2. M at t = 0, and the weight of each feature; 3. the integral. */
 static paramo_err explain(struct probe *p, int output, struct explanation *e)
 {
     const size_t points = (order_of(&p->info, e->n) + 1) / 2;

@@ -1,5 +1,5 @@
 /*
- * Why a model scores a row as it does: each feature's share of the margin.
+ * Explains the score of a row: each feature's share of the margin.
  *
  * A margin is a polynomial of the row's features in which no feature is squared: weights, products of pairs (fm, ffm,
  * fwfm, mf) or of more (mvm). Each product is divided evenly among its features. These shares are the Shapley values of
@@ -7,8 +7,8 @@
  * 18, 1972) they are
  *   share_i = integral over t from 0 to 1 of dM/dz_i, where feature j has the value z_j x_j, at z_j = t for all j.
  * A parameter of feature i is always multiplied by z_i x_i. So z_i dM/dz_i = sum of p dM/dp over the parameters p of
- * feature i, which the model's own gradient gives. Gauss and Legendre's rule with q points integrates polynomials of
- * degree 2 q - 1 exactly. So this needs no code for each model, only the order of its products (model_ops.order).
+ * feature i, which the model's gradient gives. Gauss and Legendre's rule with q points integrates polynomials of degree
+ * 2 q - 1 exactly. So models need no code for this, only the order of their products (model_ops.order).
  *
  * It never knows of files or names. Tests: test/learn/test_explain.c.
  */
@@ -24,13 +24,13 @@ struct explain_term {
     uint16_t field; /* 0 where the data has none */
     int known;      /* the model has a weight for it */
     float value;    /* as in the data */
-    float scaled;   /* as the model multiplies it */
-    double weight;  /* its weight times that value */
-    double share;   /* of the margin: the weight's, and its part of the products */
+    float scaled;   /* as the model uses it */
+    double weight;  /* its weight times the scaled value */
+    double share;   /* of the margin: `weight`, and its part of the products */
 };
 
 struct explanation {
-    uint32_t output;  /* the class that is explained; 0 if there is one margin only */
+    uint32_t output;  /* the class that is explained; 0 if there is only one margin */
     uint32_t outputs; /* margins of a row */
     float *margin;    /* [outputs]: those that predict uses */
     double base;      /* the margin of a row without features: the bias */

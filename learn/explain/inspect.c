@@ -21,14 +21,14 @@ static void measure(const struct model_table *t, uint64_t rows, struct inspect_t
     out->l2 = sqrt(squares);
 }
 
-/* Is a before b: greater in magnitude, or of the lower key? */
+/* Is a before b? The greater magnitude is first; of equal ones, the lower key. */
 static int is_before(const struct inspect_weight *a, const struct inspect_weight *b)
 {
     const float x = fabsf(a->weight), y = fabsf(b->weight);
     return x != y ? x > y : a->key < b->key;
 }
 
-/* A heap of n weights: none is before one of those below it. */
+/* In a heap of n weights, each comes after those below it, so the root is the last in order. */
 static void sink(struct inspect_weight *heap, size_t n, size_t at)
 {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
