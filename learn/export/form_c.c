@@ -1,8 +1,8 @@
 /*
- * A C file with the model's parameters and a function that scores a row, for a program that has no Paramo. It sums in
- * the order of learn/model, in floats, so margins have the same bits if the compiler does not fuse products and sums
- * (-ffp-contract=off; x86-64 without -march has none to fuse). Each model has a text of its own here: what it adds to
- * the weighted sum.
+ * A C file with the model's parameters and a function that scores a row, for a program without Paramo. It sums in the
+ * order of learn/model, in floats, so margins have the same bits if the compiler does not fuse products and sums
+ * (-ffp-contract=off; x86-64 without -march has no fused instructions). Each model has a text of its own here, for the
+ * part of the margin besides the weighted sum.
  */
 #include "learn/export/forms.h"
 #include "learn/model/factors.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define VALUES_A_LINE 8
+#define VALUES_A_LINE 8 /* arbitrary */
 
 /* ---- texts of the file ---- */
 
@@ -34,7 +34,6 @@ static const char head[] = "#include <math.h>\n"
                            "int paramo_score(const paramo_feature *row, size_t n, double *out);\n"
                            "\n";
 
-/* Which row of the tables a key has; -1: none. */
 static const char lookup[] = "\n"
                              "struct term {\n"
                              "    long at; /* row of the tables; -1: none */\n"
@@ -119,7 +118,7 @@ static const char of_fm[] = "\n"
                             "    return 0.5f * fold(lane);\n"
                             "}\n";
 
-/* The additions of model_ffm.c in their order: by tiles of 64 features, and in several sums in turn. */
+/* The additions of model_ffm.c in the same order: by tiles of 64 features, into several sums in turn. */
 static const char of_ffm[] =
     "\n"
     "static float products(const struct term *t, size_t n, int c)\n"
@@ -220,7 +219,7 @@ static const char of_mf[] = "\n"
 
 static const struct {
     const struct model_ops *ops;
-    int factors, dot, add; /* needs these texts */
+    int factors, dot, add; /* the texts that `products` needs */
     const char *products;
 } models[] = {
     {&model_lr, 0, 0, 0, of_lr},     {&model_fm, 1, 0, 0, of_fm},   {&model_ffm, 1, 1, 0, of_ffm},
@@ -283,7 +282,7 @@ static const char unscaled[] = "\n"
                                "    return value;\n"
                                "}\n";
 
-/* Text of rows to predictions, for a look at the file and for tests. */
+/* A program that reads rows as text and prints predictions, for a look at the file and for tests. */
 static const char program[] =
     "\n"
     "#ifdef PARAMO_MAIN /* reads 'label [field:]key:value ...' lines, and prints predictions */\n"
@@ -322,7 +321,7 @@ static paramo_err put(struct output *out, const char *text)
     return output_write(out, text, strlen(text));
 }
 
-/* A name in capitals, as that of a constant. */
+/* "#define NAME value", with the name in capitals. */
 static paramo_err write_constant(struct output *out, const char *name, double value)
 {
     char text[MODEL_NAME_MAX + 1];
@@ -342,7 +341,7 @@ static paramo_err write_values(struct output *out, const float *value, size_t n,
     return err;
 }
 
-/* Does a feature count: has one of its weights a value, and it is not the bias? */
+/* Is a row of w written? It is if one of its weights is not 0, and it is not the bias. */
 static int counts(const struct model_table *w, uint64_t row)
 {
     int any = 0;
@@ -361,7 +360,7 @@ static paramo_err write_keys(const struct model_table *w, struct output *out)
     return err == PARAMO_OK ? put(out, "\n    0};\n") : err;
 }
 
-/* A table's rows of the features that count, zeros where it has none. */
+/* A table's rows of the features that are written; zeros for those without a row. */
 static paramo_err write_features(const struct model *m, size_t number, struct output *out)
 {
     static const float zeros[FACTORS_MAX] = {0};
@@ -380,7 +379,7 @@ static paramo_err write_features(const struct model *m, size_t number, struct ou
     return err == PARAMO_OK ? put(out, "\n    0};\n") : err;
 }
 
-/* All rows of a table that is not one of features. Its keys are 0, 1 ... . */
+/* All rows of a table whose rows are not features. Its keys are 0, 1 ... . */
 static paramo_err write_rows(const struct model *m, size_t number, struct output *out)
 {
     const struct model_table *t = &m->table[number];
@@ -394,7 +393,7 @@ static paramo_err write_rows(const struct model *m, size_t number, struct output
     return err == PARAMO_OK ? put(out, "\n    0};\n") : err;
 }
 
-/* After the scales: what is subtracted from the values of each feature. */
+/* After the scales: the means to subtract from the values of each feature. */
 static paramo_err write_means(const struct model *m, struct output *out)
 {
     const struct model_table *w = &m->table[0];
@@ -409,7 +408,7 @@ static paramo_err write_means(const struct model *m, struct output *out)
     return err;
 }
 
-/* What the values of each feature are divided by. */
+/* The divisors of the values of each feature, and the function that scales. */
 static paramo_err write_scale(const struct model *m, struct output *out)
 {
     const struct model_table *w = &m->table[0];

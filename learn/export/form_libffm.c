@@ -1,8 +1,8 @@
 /*
  * libffm's model as text: the numbers of features n, of fields m and of factors k, then for each feature j and field
- * f a line "wj,f v1 ... vk". libffm has no weights and no bias. So rows get two more features of value 1, n - 2
- * of field m - 2 and n - 1 of field m - 1, which the last line of this comment shows; their products with the others
- * are the weights, and their product is the bias:
+ * f a line "wj,f v1 ... vk". libffm has no weights and no bias. So rows need two more features of value 1: n - 2 of
+ * field m - 2, and n - 1 of field m - 1, as in the last line of this comment. The products of the first with the other
+ * features are the weights, and the product of the two is the bias:
  *   w_i = <v_i,m-2 , v_n-2,f_i> with v_n-2,f = (1, 0, ...)
  *   rows: "label 0:3:1 ... m-2:n-2:1 m-1:n-1:1", scored without normalisation
  */
@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NUMBERS_MAX (UINT64_C(1) << 30) /* a text of some 10 GB */
+#define NUMBERS_MAX (UINT64_C(1) << 30) /* arbitrary: a text of some 10 GB */
 
 struct shape {
-    uint64_t features;    /* of the model: keys are below */
+    uint64_t features;    /* of the model: 1 + the greatest key */
     uint32_t fields, dim; /* of the model */
     int own;              /* a row has factors for each field */
 };
@@ -33,7 +33,7 @@ static paramo_err shape_of(const struct model *m, struct shape *s)
     s->own = ops == &model_ffm;
     s->fields = s->own ? model_fields(&m->info) : 1;
     s->dim = ops == &model_lr ? 1 : model_shape(&m->info, 1).dim;
-    s->features = w->n > 1 ? w->keys[w->n - 2] + 1 : 0; /* the last is the bias */
+    s->features = w->n > 1 ? w->keys[w->n - 2] + 1 : 0; /* the last key is the bias */
     if (s->own)
         s->dim /= s->fields;
     if (s->features > NUMBERS_MAX / ((uint64_t)s->dim * (s->fields + 2)))
@@ -56,7 +56,7 @@ static paramo_err write_line(struct output *out, uint64_t feature, uint32_t fiel
     return err == PARAMO_OK ? output_write(out, "\n", 1) : err;
 }
 
-/* A feature: its factors for each field, its weight for field m - 2, nothing for m - 1. A weight of 0 has no
+/* A feature: its factors for each field, its weight for field m - 2, zeros for m - 1. A feature with weight 0 has no
  * factors. */
 static paramo_err write_feature(struct output *out, const struct shape *s, uint64_t j, float w,
                                 const float *v)

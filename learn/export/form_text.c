@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the weights of a key are divided by, so that they belong to values as they are in the data. *at as in
+/* The divisor of a key's weights: divided by it, they belong to the values as they are in the data. *at as in
  * write_row. */
 static float scale_of(const struct model *m, uint64_t key, uint64_t *at)
 {
@@ -24,8 +24,8 @@ static paramo_err write_value(struct output *out, float value)
     return output_write(out, text, (size_t)len);
 }
 
-/* The values of a row of t, divided by scale. Where it has none, zeros, or (settings) a dash. *at is the first row
- * that is not below key, from the one that the last call, with a lower key, left there. */
+/* Writes the values of key's row in t, divided by scale; if there is no row, zeros or (settings) a dash. Keys ascend
+ * from call to call: *at, 0 at first, becomes the first row that is not below key. */
 static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, float scale,
                             int settings, uint64_t *at)
 {
@@ -48,7 +48,7 @@ static int is_zero(const struct model_table *t, uint64_t row)
     return 1;
 }
 
-/* Means that are subtracted belong to the bias: it loses w mean / scale of each centred column. */
+/* Moves the subtracted means into the bias: w mean / scale of each centred column is subtracted from it. */
 struct shift {
     double *value; /* [dim of w]; NULL: no column is centred */
     uint64_t scale_at;
@@ -66,7 +66,7 @@ static void shift_add(struct shift *s, const struct model *m, uint64_t row, floa
         s->value[f] += (double)w->values[row * w->dim + f] / (double)scale * (double)mean;
 }
 
-/* The bias, as write_row. It has the greatest key of all. */
+/* Writes the bias without the shift. Its key is the greatest, so the shift is complete. */
 static paramo_err write_bias(struct output *out, const struct shift *s, const struct model_table *w,
                              uint64_t row)
 {
@@ -133,7 +133,7 @@ static paramo_err write_features(const struct model *m, const struct export_opti
     return err;
 }
 
-/* A table whose rows are not those of features: "r:3<TAB>..." is row 3 of table r. */
+/* Writes a table whose rows are not features: "r:3<TAB>..." is row 3 of table r. */
 static paramo_err write_table(const struct model_table *t, const char *name, struct output *out)
 {
     paramo_err err = PARAMO_OK;

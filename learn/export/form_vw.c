@@ -1,7 +1,7 @@
 /*
- * Vowpal Wabbit's readable form (vw --readable_model, or with names --invert_hash): a head, then "index:weight" or
- * "name:index:weight". Features whose ids are numbers have these as their indices, as in Vowpal Wabbit. The bias is its
- * constant: index 11650396, cut to the bits.
+ * Vowpal Wabbit's readable form (vw --readable_model or, with names, --invert_hash): a head, then "index:weight" or
+ * "name:index:weight". A feature whose id is a number has it as its index, as in Vowpal Wabbit. The bias is Vowpal
+ * Wabbit's constant, with index 11650396, cut to the number of bits.
  */
 #include "learn/export/forms.h"
 
@@ -13,14 +13,14 @@
 
 static unsigned bits_of(const struct model_table *w)
 {
-    const uint64_t last = w->n > 1 ? w->keys[w->n - 2] : 0; /* the last is the bias */
-    unsigned bits = 18;                                     /* Vowpal Wabbit's own */
+    const uint64_t last = w->n > 1 ? w->keys[w->n - 2] : 0; /* the last key is the bias */
+    unsigned bits = 18;                                     /* Vowpal Wabbit's default */
     while (bits < 64 && last >> bits != 0)
         bits++;
     return bits;
 }
 
-/* A name without what separates: a colon or blank in it becomes '_', the tab between column and value '='. */
+/* Writes a name without separators: colons and blanks become '_', and the tab between column and value becomes '='. */
 static paramo_err write_name(struct output *out, const char *name)
 {
     char text[1024];

@@ -1,5 +1,5 @@
 /*
- * Forms in which a model is written for people and other programs (`paramo export`), a file each. It never knows of
+ * The forms in which `paramo export` writes a model for people and other programs, one file each. It never knows of
  * command lines. Tests: test/e2e/export.sh.
  */
 #ifndef LEARN_EXPORT_FORMS_H
@@ -20,10 +20,10 @@
 
 struct export_options {
     const struct names *names; /* of features, or NULL */
-    int settings;              /* text: all that import_text needs */
+    int settings;              /* text: with all settings, so that import_text can read it */
 };
 
-/* Writes the model. UNSUPPORTED: the form has no place for what the model has; the message says why. */
+/* Writes the model. UNSUPPORTED: the form cannot express the model; the message says why. */
 typedef paramo_err export_fn(const struct model *model, const struct export_options *options,
                              struct output *out);
 
@@ -31,18 +31,18 @@ typedef paramo_err export_fn(const struct model *model, const struct export_opti
 EXPORT_FORMS(EXPORT_DECLARE)
 #undef EXPORT_DECLARE
 
-/* By its name; NULL: there is none. */
+/* The form of that name; NULL: there is none. */
 export_fn *export_find(const char *name);
 
 /* printf to an output. */
 PARAMO_MUST_USE paramo_err export_print(struct output *out, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* UNSUPPORTED if the model is calibrated or has features of pairs of fields: of a form that has no place for these. */
+/* For forms that cannot express calibration and features of pairs of fields: UNSUPPORTED if the model has them. */
 PARAMO_MUST_USE paramo_err export_plain(const struct model *model);
 
-/* Reads what export_text wrote and saves it as a model to dir, without the state of optimizers. info: the settings of a
- * text that has none, or NULL. path as in input_open. FORMAT with file and line. */
+/* Reads a text that export_text wrote, and saves the model to dir, without the state of optimizers. info: the settings,
+ * for a text without settings, or NULL. path as in input_open. FORMAT with file and line. */
 PARAMO_MUST_USE paramo_err import_text(const char *path, const struct model_info *info, const char *dir);
 
 #endif

@@ -1,4 +1,4 @@
-/* The text form (form_text.c), read back. */
+/* Reads the text form (form_text.c). */
 #include "learn/export/forms.h"
 #include "learn/io/input.h"
 #include "learn/store/manifest.h"
@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES (64u << 20)
+#define LINE_MAX_BYTES (64u << 20) /* arbitrary */
 
-struct grown { /* a table of rows that grows */
+/* A table to which rows are added. */
+struct grown {
     uint64_t *key;
     float *value;
     size_t n, cap;
@@ -41,7 +42,7 @@ static paramo_err wrong(const struct importing *m, const char *what)
 
 /* ---- lines ---- */
 
-/* Room for one more row, which the caller fills in. */
+/* Makes room for one more row, which the caller fills in. */
 static paramo_err grow(struct grown *t)
 {
     if (t->n < t->cap)
@@ -89,7 +90,7 @@ static paramo_err take_settings(struct importing *m, const char *text)
     return take_info(m, &info);
 }
 
-/* The next number between tabs; *at moves after it. */
+/* Reads the next number between tabs, and moves *at after it. */
 static paramo_err take_value(const struct importing *m, char **at, float *value)
 {
     char *end;
@@ -172,7 +173,7 @@ static paramo_err take_line(struct importing *m, char *line)
     return take_fixed(m, line, key, end);
 }
 
-/* Hands out the lines of the input. */
+/* Calls take_line with each line of the input. */
 static paramo_err read_lines(struct importing *m, struct input *in)
 {
     size_t cap = 1 << 16, len = 0, got = 1;
