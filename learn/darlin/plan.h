@@ -27,9 +27,9 @@
 #include <stdint.h>
 
 #define PLAN_MEMBERS 1024 /* workers of one job; arbitrary */
-#define PLAN_MAXIMA                                                                                          \
-    64 /* numbers of which the greatest is taken; more workers share them, and their numbers add up */
-#define PLAN_WAYS 8 /* step lengths along the direction of a pass (plan_way); the first is 0 */
+/* Numbers of which the greatest is taken; more workers than this share them, and their numbers add up. */
+#define PLAN_MAXIMA 64
+#define PLAN_WAYS   8 /* step lengths along the direction of a pass (plan_way); the first is 0 */
 
 enum plan_kind { PLAN_LOAD, PLAN_PASS, PLAN_AGAIN, PLAN_END, PLAN_DONE };
 

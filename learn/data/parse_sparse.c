@@ -69,8 +69,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
     uint16_t *const field = b->field;
     size_t n = 0, rows = 0;
     uint64_t lines = 0;
-    int not_one = 0,
-        numbers = 0; /* numbers: the last value was not 1, so the next one probably is not 1 either */
+    /* numbers: the last value was not 1, so the next one is probably not 1 either. */
+    int not_one = 0, numbers = 0;
     paramo_err err = PARAMO_OK;
 
     while (p < end) {

@@ -271,8 +271,8 @@ paramo_err rearrange_shuffle(const struct rearrange_from *from, uint64_t memory,
     paramo_err err = raw_rows_open(from->format, from->paths, from->n, &r);
     if (err == PARAMO_OK)
         err = output_open(out, &t.out);
-    while (err == PARAMO_OK && text &&
-           pile.len < memory / 2) { /* half, because the array doubles when it grows */
+    /* Half of the memory, because the array doubles when it grows. */
+    while (err == PARAMO_OK && text && pile.len < memory / 2) {
         err = raw_rows_next(r, &text, &len);
         if (err == PARAMO_OK && text)
             err = pile_row(&pile, text, len);

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STREAM_RECENT                                                                                        \
-    32 /* parts of all streams in the ring; arbitrary, more than threads that read one stream */
+/* Parts of all streams in the ring; arbitrary, more than threads that read one stream. */
+#define STREAM_RECENT   32
 #define STREAM_MAX_LINE (16u << 20)
 #define STREAM_PAD      16 /* newlines after the text: parsers read over its end (PARSE_PAD) */
 

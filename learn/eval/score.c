@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCORE_BATCH                                                                                          \
-    4096 /* rows: large, since no batch waits for what another learned, and small enough for the CPU's cache */
+/* Rows: large, because no batch waits for what another learned, and small enough for the CPU's cache. */
+#define SCORE_BATCH 4096
 
 struct scorer {
     struct batcher *batcher;

@@ -32,10 +32,10 @@
 #define MODEL_MAX_SETTINGS 8
 #define MODEL_NAME_MAX     31
 #define MODEL_ROWS_MAX     4096 /* of a table whose rows are not features */
-#define MODEL_LONG_ROW                                                                                       \
-    20 /* features; measured on the data sets of bench/defaults.py: usual rates are too high for longer rows */
-#define MODEL_LONG_ROW_MOST                                                                                  \
-    40 /* features; measured: lower rates for longer rows are too low for text, and no better for ids */
+/* Features; measured on the data sets of bench/defaults.py: usual rates are too high for longer rows. */
+#define MODEL_LONG_ROW 20
+/* Features; measured: lower rates for longer rows are too low for text, and no better for ids. */
+#define MODEL_LONG_ROW_MOST 40
 
 /* What a setting has to do with the fields of the data (learn/train/rows.h). */
 enum model_field_use {

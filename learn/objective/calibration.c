@@ -130,8 +130,8 @@ static void fit_platt(const struct rows *bin, size_t n, const struct rows *total
     }
     /* If the model ranks rows in the wrong order, all rows get the mean rate. */
     const double mean = link_margin(total->positives, total->all - total->positives);
-    c->a =
-        a >= 0 ? (double)(float)a : 0; /* rounded to floats: the 15 digits of a manifest keep them exactly */
+    /* Rounded to floats: the 15 digits of a manifest keep them exactly. */
+    c->a = a >= 0 ? (double)(float)a : 0;
     c->b = (double)(float)(a >= 0 ? b : mean);
 }
 

@@ -32,8 +32,8 @@ struct calibration {
     enum calibration_kind kind;
     double a, b;    /* platt */
     uint32_t knots; /* isotonic: at least 1, margins ascending */
-    float from[CALIBRATION_BINS],
-        to[CALIBRATION_BINS]; /* [knots]; beyond them, `to` is that of the nearest */
+    /* [knots]; beyond them, `to` is that of the nearest. */
+    float from[CALIBRATION_BINS], to[CALIBRATION_BINS];
 };
 
 /* The sums of each bin: rows, rows with label 1, and margins of all rows, all weighted. They are one array of doubles,

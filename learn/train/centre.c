@@ -7,9 +7,9 @@
 
 #define LOOKED_AT  64 /* rows of the first block in which candidates are looked for; arbitrary */
 #define ROWS_LEAST 16 /* arbitrary: the mean of fewer rows says little */
-#define SHARE                                                                                                \
-    0.95        /* of the rows have the column, at least; arbitrary. The others get the mean instead of 0 */
-#define FAR 0.5 /* standard deviations; arbitrary: a mean nearer to 0 slows learning little */
+/* At least this share of the rows has the column; arbitrary. The others get the mean instead of 0. */
+#define SHARE 0.95
+#define FAR   0.5 /* standard deviations; arbitrary: a mean nearer to 0 slows learning little */
 
 enum { DIM = 3 };
 

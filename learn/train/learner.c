@@ -586,8 +586,8 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
         if (pace_holds(&l->pace, l->pulled - l->acked))
             return PARAMO_OK;
         paramo_err err = next_batch(l, 0, state, &b);
-        if (err == PARAMO_OK && *state == LOADER_IDLE &&
-            l->pulled == l->acked) { /* no batch in flight: wait */
+        /* No batch in flight: wait. */
+        if (err == PARAMO_OK && *state == LOADER_IDLE && l->pulled == l->acked) {
             err = pace_idle(&l->pace);
             if (err == PARAMO_OK)
                 err = next_batch(l, 1, state, &b);

@@ -8,8 +8,8 @@
 #define POLL_MS 500    /* how soon a wait sees that the job is to end; arbitrary */
 #define SLOW_MS 10000  /* a line of progress after each such wait; arbitrary */
 #define WAIT_MS 600000 /* how long a living worker may make no progress; arbitrary */
-#define JOINED_KEY                                                                                           \
-    "train/together/joined" /* how many workers of a --deterministic job have joined the clock */
+/* How many workers of a --deterministic job have joined the clock. */
+#define JOINED_KEY "train/together/joined"
 #define BEGUN_KEY  "train/together/begun" /* put when all have */
 #define FIRST_NODE PARAMO_ID_WORKER(0)    /* the next rank has 2 more */
 
