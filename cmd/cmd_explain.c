@@ -31,9 +31,8 @@ static const char more[] = CODE_HELP "\n"
 struct shown {
     struct explanation e;
     size_t *order; /* [e.n]: places of the terms, the greatest share first */
-    float *margin; /* [e.outputs], calibrated: those that predict uses */
     char *prediction;
-    float calibrated[OBJECTIVE_CLASSES_MAX]; /* e.margin, by the model's calibration */
+    float calibrated[OBJECTIVE_CLASSES_MAX]; /* e.margin after the model's calibration */
 };
 
 /* The terms whose order is sought: qsort has no argument for them. */
@@ -49,8 +48,7 @@ static int by_share(const void *a, const void *b)
 static paramo_err sort_terms(struct shown *s)
 {
     s->order = malloc((s->e.n + 1) * sizeof *s->order);
-    s->margin = malloc(s->e.outputs * sizeof *s->margin);
-    if (!s->order || !s->margin)
+    if (!s->order)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for %zu features", s->e.n);
     for (size_t i = 0; i < s->e.n; i++)
         s->order[i] = i;
@@ -63,7 +61,6 @@ static void shown_free(struct shown *s)
 {
     explain_free(&s->e);
     free(s->order);
-    free(s->margin);
     free(s->prediction);
 }
 
@@ -85,7 +82,7 @@ static void print_text(const struct scoring *s, const struct names *names, uint6
     (void)printf("margin      %.6g", (double)e->margin[e->output]);
     if (s->model.info.calibration.kind != CALIBRATION_NONE)
         (void)printf("; calibrated (%s): %.6g", calibration_name(s->model.info.calibration.kind),
-                     (double)x->margin[0]);
+                     (double)x->calibrated[0]);
     (void)printf("\n\n");
     (void)printf("     share%s      value  feature\n", pairs ? "     weight   products" : "");
     (void)printf("%+10.5f%s             (bias)\n", e->base, pairs ? "                      " : "");
@@ -143,7 +140,7 @@ static json_t *explanation_json(const struct scoring *s, const struct names *nam
                   "objective", o->ops->name, "row", (json_int_t)row, "prediction", prediction[e->output],
                   "margin", (double)e->margin[e->output], "bias", e->base, "features", list);
     if (s->model.info.calibration.kind != CALIBRATION_NONE)
-        (void)json_object_set_new(j, "calibrated_margin", json_real((double)x->margin[0]));
+        (void)json_object_set_new(j, "calibrated_margin", json_real((double)x->calibrated[0]));
     if (o->ops->many)
         (void)json_object_set_new(j, "class", json_integer((json_int_t)e->output));
     return j;
