@@ -2,9 +2,9 @@
  * bench darlin: time and bytes until the objective of L1 logistic regression is 1 % above the least, for several
  * delays, beside FTRL with the same penalty.
  *
- * A job of two servers and two workers, as processes, on a drawn log. FTRL's --l1 is a penalty for each epoch of the
- * rows, so E epochs get E times the L1 that is meant; its E is the first of 1, 2, 4, 8 and 16 that gets as far.
- * Reading the data counts. Tests: test/e2e/bench.sh.
+ * A job of two servers and two workers, as processes, trains on a drawn log. The penalty of FTRL's --l1 is one for all
+ * epochs together, so E epochs get E times the L1 of the objective; E is the first of 1, 2, 4, 8 and 16 whose model
+ * reaches the objective. The time includes reading the data. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_paths.h"
@@ -33,10 +33,10 @@ struct race {
     const char *van;
     double least;
     unsigned epochs; /* of FTRL */
-    int arrives;     /* FTRL does */
+    int arrives;     /* FTRL reaches the objective */
 };
 
-/* What one run needed to get there. */
+/* What one run needed to reach the objective. */
 struct sample {
     double seconds, megabytes;
 };
@@ -71,7 +71,7 @@ static double real(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
-/* Seconds and bytes of a job up to the end of epoch `upto`, with what came before the first. */
+/* Seconds and megabytes of a job up to the end of epoch `upto`, with the time before the first epoch. */
 static struct sample cost(const json_t *doc, size_t upto)
 {
     const json_t *epochs = json_object_get(doc, "epochs");
@@ -86,7 +86,7 @@ static struct sample cost(const json_t *doc, size_t upto)
     return s;
 }
 
-/* The passes until the objective is there; 0: it never is. */
+/* The number of passes until the objective is reached; 0: it is not. */
 static size_t passes_to(const json_t *doc, double target)
 {
     const json_t *epochs = json_object_get(doc, "epochs");
@@ -159,7 +159,7 @@ static int run_ftrl(const struct race *b, unsigned epochs, int save, struct samp
     return 0;
 }
 
-/* The least objective, and how many epochs FTRL needs. */
+/* Finds the least objective, and how many epochs FTRL needs. */
 static int prepare(struct race *b)
 {
     char args[96];

@@ -1,7 +1,7 @@
 /*
- * Dense values over TCP between processes: one value (a row of a dense f32 table, applied by `add`) to a
- * request, beside a bare socket whose far end adds into the same kind of array (push) or sends from it
- * (pull).
+ * bench dense: dense values over TCP between processes: each request pushes (`add`) or pulls one row of a dense f32
+ * table, beside a bare socket whose far end adds to the same kind of array (push) or sends it (pull). Tests:
+ * test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 8 }; /* different values in flight, at both sides */
+enum { ROWS = 8 }; /* so that the rows in flight differ, on both sides */
 
 struct dense {
     size_t bytes, count, window;
@@ -104,7 +104,7 @@ static int measure_size(struct dense *d, const struct bench_settings *s, struct 
     if (!d->rows || raw_dense_open(d->peer->fd, &raw) != 0)
         code = bench_system("dense values");
     if (code == 0) {
-        memset(d->rows, 0, ROWS * d->bytes); /* zeros: sums stay finite however long it runs */
+        memset(d->rows, 0, ROWS * d->bytes); /* zeros, so that sums stay finite */
         code = measure(d, s, r);
     }
     free(d->rows);

@@ -1,9 +1,9 @@
 /*
- * What other work of a job costs its pushes: pushes while a checkpoint is taken (`checkpoint`), and while a server
- * joins and takes its share, and then is drained again (`migrate`), beside the same pushes of the same job
- * undisturbed. The slowest push of either is shown as well: nothing may stand still. A server remembers the rows of
- * lists of keys that come again; so `checkpoint` pushes as many other lists, too, of which it remembers none. And
- * what an incremental checkpoint writes beside a full one.
+ * bench checkpoint, bench migrate: what other work of a job costs its pushes. Measures pushes while a checkpoint is
+ * taken (`checkpoint`), and while a server joins and another one is drained (`migrate`), beside the same pushes of the
+ * undisturbed job, and the slowest push of both, because no push may wait long. A server remembers the rows of key
+ * lists that come again, so `checkpoint` also pushes lists of which it remembers none. It also measures the bytes of an
+ * incremental checkpoint beside a full one. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -37,15 +37,15 @@ struct disturbed {
     uint64_t n_keys;
     uint64_t *keys;
     float *ones;
-    size_t drawn, at, batches; /* of keys; the first `batches` of them in turn */
+    size_t drawn, at, batches; /* drawn: batches in keys, of which the first `batches` are pushed in turn */
 };
 
-/* What a pair is shown in. */
+/* The lines to which a pair is added. */
 struct lines {
     struct bench_line *speed, *slowest;
 };
 
-/* Pushes of one sample. */
+/* The pushes of one sample. */
 struct sample {
     size_t pushes;
     double seconds, slowest;
@@ -59,14 +59,14 @@ static int push_once(struct disturbed *m, struct load_window *w, struct sample *
     kv.vals = m->ones;
     kv.n = kv.vals_len = BATCH;
     uint64_t start = raw_now_ns();
-    int code = load_issue(w, LOAD_PUSH, &kv); /* waits for the one WINDOW before */
+    int code = load_issue(w, LOAD_PUSH, &kv); /* waits for the push that is WINDOW pushes older */
     double taken = raw_seconds_since(start);
     s->slowest = taken > s->slowest ? taken : s->slowest;
     s->pushes++;
     return code;
 }
 
-/* As many pushes as the other sample of the pair had. */
+/* Takes a sample of the undisturbed job, of as many pushes as the other sample of the pair. */
 static int undisturbed(struct disturbed *m, size_t pushes, struct sample *s)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
@@ -80,7 +80,7 @@ static int undisturbed(struct disturbed *m, size_t pushes, struct sample *s)
     return code != 0 ? code : end;
 }
 
-/* Until the command has ended, and LEAST pushes at least. */
+/* Takes a sample until the command has ended, of LEAST pushes at least. */
 static int during(struct disturbed *m, char *const argv[], struct sample *s)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
@@ -114,7 +114,7 @@ static int pair(struct disturbed *m, const struct lines *l, char *const argv[])
     return 0;
 }
 
-/* All keys are there. */
+/* Inserts all keys, and draws the batches. */
 static int fill(struct disturbed *m)
 {
     struct load_window w = {.worker = m->job.worker, .table = m->table, .size = 1};
@@ -194,7 +194,7 @@ void bench_remove_folder(const char *dir)
     (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Each pair's checkpoint goes into a folder of its own, and is gone before the next. */
+/* Measures a pair, whose checkpoint goes into a folder of its own that is removed afterwards. */
 static int one_checkpoint(struct disturbed *m, const struct lines *l)
 {
     char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
@@ -216,7 +216,7 @@ static int add_one(const char *path, const struct stat *st, int flag, struct FTW
     return 0;
 }
 
-/* Of all checkpoints in it. */
+/* The bytes of all files in the folder. */
 static double folder_bytes(const char *dir)
 {
     tree_bytes = 0;
@@ -224,7 +224,7 @@ static double folder_bytes(const char *dir)
     return tree_bytes;
 }
 
-/* A full one, the push of a batch, and what has changed. */
+/* Saves a full checkpoint, pushes a batch, and saves an incremental one. */
 static int one_increment(struct disturbed *m, struct bench_line *line)
 {
     char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
@@ -271,7 +271,7 @@ int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 
 /* ---- servers that join and go ---- */
 
-/* Three names for two servers: in turn, the third joins, the first goes. */
+/* Two of three servers run. In turn, the third one joins and the first one is drained. */
 static int one_migration(struct disturbed *m, const struct lines *l, uint64_t i)
 {
     char name[24], self[] = "paramo", verb[] = "drain", opt_scheduler[] = "--scheduler";

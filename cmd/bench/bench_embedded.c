@@ -1,7 +1,7 @@
 /*
- * Push within one process (PARAMO_ROLE_ALL): a batch of known keys whose rows were just pulled, one request
- * at a time, beside a plain loop that applies the same optimizer to the same number of rows, their places
- * known. What is left of the difference is all that Paramo does around the arithmetic.
+ * bench embedded: pushes within one process (PARAMO_ROLE_ALL): a batch of known keys whose rows were just pulled, one
+ * request at a time, beside a plain loop that applies the same optimizer to as many rows at known places. The
+ * difference is all the work of Paramo but the arithmetic. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -100,7 +100,7 @@ static int request(struct embedded *e, enum load_op op, size_t batch, double *se
     return code;
 }
 
-/* What a pull does to the caches. */
+/* Reads the rows as a pull does, so that the caches have them. */
 static void plain_read(const struct plain *p, const uint32_t *place, float *out)
 {
     for (size_t i = 0; i < BATCH; i++)
@@ -183,7 +183,7 @@ static int run_kind(struct embedded *e, size_t kind, const struct bench_settings
     for (size_t i = 0; i < (size_t)BATCH * dim && code == 0; i++)
         e->gradient[i] = (float)(i % 7) * 0.01F - 0.03F;
     for (size_t i = 0; i < n_keys * e->plain.row_floats && code == 0; i++)
-        e->plain.rows[i] = 1e-3F; /* in memory, and no denormal numbers */
+        e->plain.rows[i] = 1e-3F; /* so that pages are mapped, and no number is denormal */
     if (code == 0)
         code = fill(e, n_keys);
     if (code == 0)

@@ -1,8 +1,8 @@
 /*
- * Filters: what each saves of the bytes of a training job, alone and together, and what it does to log-loss and speed
- * (Li et al., OSDI'14, Figure 11 and Table 4, have the same). A job of one server and one worker on loopback trains
- * logistic regression with L1, as 'paramo run -- paramo train' does, with each chain, and once without filters. The
- * last epoch counts: its key lists have come before, because no rows are shuffled.
+ * bench filters: how many bytes of a training job each filter saves, alone and with others, and how it changes log-loss
+ * and speed (as in Li et al., OSDI'14, Figure 11 and Table 4). A job of one server and one worker on loopback ('paramo
+ * run -- paramo train') trains logistic regression with L1, with each chain, and once without filters. The last epoch
+ * is measured: its key lists have come before, because rows are not shuffled. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_paths.h"
@@ -15,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the last epoch. */
+/* The figures of the last epoch. */
 struct outcome {
     double pushed, pulled; /* bytes a row, with frame headers */
     double rows_per_s;
-    double logloss, held_out; /* of the rows as they are learned, of the tenth that is not learned */
+    double logloss, held_out; /* log-loss of the learned rows, and of the tenth that is held out */
 };
 
 static const struct {
@@ -36,7 +36,7 @@ enum { CHAINS = sizeof chains / sizeof *chains, LZ4 = 0, KEYCACHE = 1, ALL = CHA
 
 struct filters {
     const struct bench_settings *settings;
-    char data[200]; /* a file that was drawn; "": none was */
+    char data[200]; /* the file with drawn rows; "": --data has the rows */
     char epochs[8], batch[8], l1[8];
 };
 
@@ -123,7 +123,7 @@ static struct bench_line *add_line(const struct filters *m, struct bench_report 
                        chains[chain].push, what[which]);
 }
 
-/* How many times fewer bytes. */
+/* How many times fewer bytes there are than without filters. */
 static double fewer(const struct bench_line *const line)
 {
     return 1 / line_ratio(line);
@@ -152,8 +152,7 @@ static int measure(struct filters *m, struct bench_report *r)
         for (int i = 0; i < FIGURES; i++)
             line[chain][i] = add_line(m, r, chain, i);
     for (uint64_t pair = 0; pair < m->settings->pairs; pair++) {
-        struct outcome plain,
-            filtered; /* the one without filters is judged with lz4, so it comes right before it */
+        struct outcome plain, filtered; /* plain comes right before lz4, whose speed is judged against it */
         code = train(m, NULL, NULL, &plain);
         for (size_t chain = 0; chain < CHAINS && code == 0; chain++) {
             code = train(m, chains[chain].push, chains[chain].pull, &filtered);
@@ -167,7 +166,7 @@ static int measure(struct filters *m, struct bench_report *r)
     return 0;
 }
 
-/* Without --data: a click log that fits the quick sample or the whole one. */
+/* Draws a click log, if --data is not given. */
 static int draw(struct filters *m)
 {
     const char *dir = getenv("TMPDIR");

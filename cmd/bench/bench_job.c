@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 enum {
-    START_MS = 20000, /* far beyond what two processes of this machine need */
-    END_MS = 10000,
-    SOCKET_SECONDS = 60 /* the longest that a raw peer may be silent: it hangs otherwise */
+    START_MS = 20000,   /* arbitrary, as the others: far more than processes of this machine need to start */
+    END_MS = 10000,     /* then a process is killed */
+    SOCKET_SECONDS = 60 /* a raw peer that is silent for longer hangs */
 };
 
 extern char **environ;
@@ -63,7 +63,7 @@ int job_environment(const char *van)
         }
         memcpy(name, *e, len);
         name[len] = 0;
-        (void)unsetenv(name); /* moves the rest down */
+        (void)unsetenv(name); /* moves the following variables down, so e stays */
     }
     uint64_t random[2];
     char token[40];
@@ -78,7 +78,7 @@ int job_environment(const char *van)
 
 /* ---- children ---- */
 
-/* In the child: it ends with its parent. */
+/* Called in the child: it dies with its parent. */
 static void bind_to(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,7 +86,7 @@ static void bind_to(pid_t parent)
         _exit(1);
 }
 
-/* out: where its standard output goes; -1: where ours goes, or, if it is quiet, nowhere. */
+/* Starts 'paramo'. out: the descriptor for its standard output; -1: ours, or, if it is quiet, /dev/null. */
 static int program_start(pid_t *pid, char *const argv[], int quiet, int out)
 {
     const char *path = command_path("paramo");
@@ -110,7 +110,7 @@ static int program_start(pid_t *pid, char *const argv[], int quiet, int out)
     return 0;
 }
 
-/* Waits for the end, by then kills it. */
+/* Waits for the end of the process; after timeout_ms it is killed. */
 static void child_end(pid_t *pid, int timeout_ms)
 {
     if (*pid == 0)
@@ -126,7 +126,7 @@ static void child_end(pid_t *pid, int timeout_ms)
     *pid = 0;
 }
 
-/* As 'paramo run' does: bound by us, listened on by the scheduler. */
+/* Keeps a port for the scheduler, which listens on it, as 'paramo run' does (run_child.h). */
 static int hold_port(int *fd, uint16_t *port)
 {
     int on = 1;
@@ -153,7 +153,7 @@ static int join(struct bench_job *job, paramo_config *cfg)
 
 int job_add_server(struct bench_job *job, unsigned i)
 {
-    /* a domain each: copies are made as if they were on hosts of their own */
+    /* each server has a failure domain of its own, so that copies are placed as if servers were on different hosts */
     char self[] = "paramo", server[] = "server", opt_scheduler[] = "--scheduler", opt_domain[] = "--domain",
          opt_name[] = "--name", name[24];
     (void)snprintf(name, sizeof name, "server-%u", i);
@@ -252,8 +252,7 @@ void job_stop(struct bench_job *job)
 {
     int was_whole = job->worker != NULL;
     paramo_worker_close(job->worker);
-    (void)paramo_stop(
-        job->node); /* the last worker's leave ends the job; its children are ended below anyway */
+    (void)paramo_stop(job->node); /* the job ends when its last worker leaves; an error does not matter */
     for (size_t i = 0; i < JOB_SERVERS_MAX; i++)
         child_end(&job->server[i], was_whole ? END_MS : 0);
     child_end(&job->scheduler, was_whole ? END_MS : 0);
@@ -277,14 +276,14 @@ static int connected_pair(int ends[2])
              connect(ends[0], (struct sockaddr *)&addr, sizeof addr) == 0 &&
              getsockname(ends[0], (struct sockaddr *)&own, &own_len) == 0 &&
              (ends[1] = accept4(listener, (struct sockaddr *)&from, &from_len, SOCK_CLOEXEC)) >= 0;
-    if (ok && from.sin_port != own.sin_port) { /* a stranger was quicker */
+    if (ok && from.sin_port != own.sin_port) { /* another process has connected first */
         errno = ECONNREFUSED;
         ok = 0;
     }
     for (int i = 0; ok && i < 2; i++)
         ok = setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
              setsockopt(ends[i], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0;
-    /* the far end may idle for as long as this process lives: it ends when the connection does */
+    /* the far end has no time limit for receiving: it ends with the connection */
     ok = ok && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0;
     int code = ok ? 0 : bench_system("no loopback connection");
     if (listener >= 0)

@@ -1,8 +1,7 @@
 /*
- * The time of one small request over TCP between processes: push or pull of one key with one float, one at a
- * time, beside a bare ping-pong that blocks and one that waits as Paramo does. With --busy N, N processes
- * keep the cores busy, and the same requests of a job that never polls show what polling costs
- * then.
+ * bench latency: the time of one small request over TCP between processes: push or pull of one key with one float, one
+ * at a time, beside a bare ping-pong that blocks and one that waits as Paramo does. With --busy N, N processes keep the
+ * cores busy, and the same requests of a job that never polls show what polling costs then. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"

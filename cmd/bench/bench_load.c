@@ -58,7 +58,7 @@ void load_range(uint64_t from, uint64_t *out, size_t n)
 
 void load_draw(uint64_t *seed, uint64_t keys, uint64_t *out, size_t n)
 {
-    uint64_t stride = keys / n; /* one out of each stride: different by construction */
+    uint64_t stride = keys / n; /* one key of each stride, so that all differ */
     for (size_t i = 0; i < n; i++)
         out[i] = load_key(i * stride + load_key((*seed)++) % stride);
     qsort(out, n, sizeof *out, compare);

@@ -1,7 +1,6 @@
 /*
- * The load that a benchmark puts on a worker: requests with a window in flight, and batches of random keys.
- *
- * It measures nothing. Functions that return int return 0, or the program's exit code after one line.
+ * The load that a benchmark puts on a worker: a window of requests in flight, and batches of random keys. It never
+ * knows what is measured. Functions that return int return 0, or the program's exit code after an error is printed.
  * Tests: test/e2e/bench.sh.
  */
 #ifndef CMD_BENCH_BENCH_LOAD_H
@@ -15,7 +14,7 @@
 enum { LOAD_WINDOW_MAX = 64 };
 enum load_op { LOAD_PUSH, LOAD_PULL };
 
-/* Issue order; at most `size` unanswered. */
+/* The unanswered requests, at most `size`, in the order of their issue. */
 struct load_window {
     paramo_worker *worker;
     paramo_table *table;
@@ -23,13 +22,13 @@ struct load_window {
     uint64_t ts[LOAD_WINDOW_MAX];
 };
 
-/* Waits for the oldest if the window is full, then issues. kv's arrays are in use until `size` later ones. */
+/* Waits for the oldest request if the window is full, then issues one. It uses kv's arrays until `size` later requests
+ * are issued, or load_drain returns. */
 int load_issue(struct load_window *w, enum load_op op, const paramo_kv *kv);
-/* Waits for all. */
+/* Waits for all requests. */
 int load_drain(struct load_window *w);
 
-/* A bijection of 64 bits: the i-th key of every benchmark. (Steele, Lea and Flood, OOPSLA 2014: SplitMix64.)
- */
+/* The i-th key of every benchmark, by a bijection of 64 bits: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
 uint64_t load_key(uint64_t i);
 /* n different keys drawn from load_key(0 .. keys-1), ascending. n <= keys. */
 void load_draw(uint64_t *seed, uint64_t keys, uint64_t *out, size_t n);

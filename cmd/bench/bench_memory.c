@@ -1,7 +1,7 @@
 /*
- * Memory: what the server holds per key, beside key and value alone; and what worker and server hold after
- * very many requests and after many connections, beside what they held before. The raw limit of the latter is
- * the figure before: a ratio of 1 is "unchanged".
+ * bench memory: the memory of the server for each key, beside key and value alone; and the memory of worker and server
+ * after very many requests and after many connections, beside their memory before: a ratio of 1 means that it has not
+ * grown. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -146,7 +146,7 @@ static int many_requests(const struct memory *m)
     paramo_err err = paramo_table_open(m->job.worker, "requests", &o, &table);
     if (err != PARAMO_OK)
         return bench_failed(err, "cannot open the table");
-    int code = push_small(m, table, 2 * SMALL_KEYS); /* pools and tables have their size */
+    int code = push_small(m, table, 2 * SMALL_KEYS); /* so that pools and tables have their final size */
     if (code == 0)
         code = facts(m, &before);
     if (code == 0)
@@ -165,7 +165,7 @@ static int many_requests(const struct memory *m)
 
 /* ---- many connections ---- */
 
-/* Workers, one after the other, each with connections of its own. */
+/* Opens and closes workers, one after the other, each with connections of its own. */
 static int connect_often(const struct memory *m, uint32_t from, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /*
- * Parsing of libsvm and libffm on one core, in processor time, beside a search for the line ends of the same bytes.
- * Rows are drawn, one shape for each line of the report. The text is as long as a part of a file, and is parsed again
- * and again: it is in the cache, as it is behind a read. Tests: test/e2e/bench.sh.
+ * bench parse: parsing of libsvm and libffm on one core, in processor time, beside a search for the line ends of the
+ * same bytes. Rows are drawn, with one shape for each line of the report. The text is as long as a part of a file, and
+ * is parsed many times, so it is in the cache, as it is after a read. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_paths.h"
 #include "cmd/exitcode.h"
@@ -17,7 +17,7 @@ enum { TEXT = 1 << 20, ROW = 4096, FEATURES = 39, IDS = 1000000 };
 static const struct shape {
     const char *name;
     enum parse_format format;
-    int numbers; /* values of six digits, else all are 1 */
+    int numbers; /* values have six digits; otherwise all are 1 */
 } shapes[] = {
     {"libsvm, values 1", PARSE_LIBSVM, 0},
     {"libffm, values 1", PARSE_LIBFFM, 0},
@@ -32,7 +32,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rows of a shape, up to TEXT bytes, with what a parser may read after them. Returns their length. */
+/* Draws rows of a shape, up to TEXT bytes, and the padding that a parser may read. Returns the length of the rows. */
 static size_t draw(const struct shape *shape, char text[TEXT + PARSE_PAD])
 {
     uint64_t random = 1;
@@ -61,7 +61,7 @@ static paramo_err bad_line(void *arg, uint64_t line, const char *what)
     return paramo_error_set(PARAMO_E_FORMAT, "line %llu: %s", (unsigned long long)line, what);
 }
 
-/* GB a second into *parsed, and of the search into *searched. */
+/* Sets *parsed and *searched to the GB a second of the parser and of the search. */
 static paramo_err pair(const struct shape *shape, const char *text, size_t len, unsigned times,
                        struct parse_buffer *rows, double *parsed, double *searched)
 {

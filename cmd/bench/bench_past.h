@@ -1,7 +1,7 @@
 /*
- * An earlier run's document (paramo bench --json), and how this run's figures stand to it: `paramo bench
- * --compare`, bench/history/. Lines belong together by path, settings, name and raw limit. It knows nothing
- * of how a figure is measured. Tests: test/e2e/bench.sh.
+ * Compares this run with the document of an earlier one (paramo bench --json, bench/history/), for `paramo bench
+ * --compare`. Lines are compared if path, settings, name and raw limit are equal. It never knows how a figure is
+ * measured. Tests: test/e2e/bench.sh.
  */
 #ifndef CMD_BENCH_BENCH_PAST_H
 #define CMD_BENCH_BENCH_PAST_H
@@ -10,11 +10,11 @@
 
 struct bench_past;
 
-/* 0, or the program's exit code after one line on standard error. The caller frees *past. */
+/* Reads the document. Returns 0, or the program's exit code after an error is printed. The caller frees *past. */
 int past_read(const char *path, struct bench_past **past);
 void past_free(struct bench_past *past);
-/* For each line: then, now, and now / then, of Paramo's figure and of its ratio to the raw limit, which is
- * what stays comparable from machine to machine; then what is only in one of the runs. */
+/* Prints, for each line, the earlier value, this value and their ratio, of Paramo's figure and of its ratio to the raw
+ * limit, which can be compared between machines. Then it lists the lines that only one of the runs has. */
 void past_print(const struct bench_past *past, const struct bench_report *r);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The paths that 'paramo bench' measures, a file each. Each starts the processes that it needs, measures pair by
- * pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the program's exit code after
- * one line on standard error. Tests: test/e2e/bench.sh.
+ * The paths that 'paramo bench' measures. A function starts the processes that it needs, measures pair by pair, adds
+ * its lines to the report, and leaves no process behind. It returns 0, or the program's exit code after an error is
+ * printed. Tests: test/e2e/bench.sh.
  */
 #ifndef CMD_BENCH_BENCH_PATHS_H
 #define CMD_BENCH_BENCH_PATHS_H
@@ -17,9 +17,9 @@ struct bench_settings {
     uint64_t count;          /* memory: small pushes */
     uint64_t connections;    /* memory: workers opened and closed */
     uint64_t busy;           /* latency: processes that keep the cores busy */
-    int json;                /* nothing but the report is printed */
+    int json;                /* only the document of the report is printed */
     int quick;               /* small samples: figures are rough */
-    const char *plot;        /* straggler: an SVG; NULL: none */
+    const char *plot;        /* straggler: the path of an SVG; NULL: none */
     const char *van;         /* between processes: "tcp" or "ucx" */
     const char *const *data; /* filters: files of rows; none: rows are drawn */
     size_t data_count;
@@ -41,7 +41,7 @@ int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
 int bench_straggler(const struct bench_settings *s, struct bench_report *r);
 int bench_filters(const struct bench_settings *s, struct bench_report *r);
 int bench_darlin(const struct bench_settings *s, struct bench_report *r);
-/* Removes a folder and all in it. */
+/* Removes a folder and its contents; errors are ignored. */
 void bench_remove_folder(const char *dir);
 /* A part of bench_replicate: the record of applied pushes, without a server. */
 void bench_applied_window(const struct bench_settings *s, struct bench_report *r);

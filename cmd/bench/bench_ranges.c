@@ -1,7 +1,7 @@
 /*
- * Rows as a range of keys, beside the same rows with an array of keys; and one column of rows of 16, beside the whole
- * rows: bytes of a row in both directions, with headers, and rows a second. Two servers over TCP; rows of floats, to
- * which a push adds.
+ * bench ranges: rows by a range of keys, beside the same rows by an array of keys; and one column of rows of 16 floats,
+ * beside whole rows: the bytes of a row in both directions, with headers, and rows a second. There are two servers over
+ * TCP; a push adds to the floats of the rows. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How rows are asked for. */
+/* How a request names its rows. */
 enum way { WITH_KEYS, AS_RANGE, ONE_COLUMN };
 
 struct ranges {
@@ -128,7 +128,7 @@ int bench_ranges(const struct bench_settings *s, struct bench_report *r)
     struct ranges m = {.rows = s->quick ? 100000 : 1000000};
     int code = job_start(&m.job, 2, 0);
     m.keys = malloc(m.rows * sizeof *m.keys);
-    m.values = calloc(m.rows * WIDE, sizeof *m.values); /* zeros: sums stay finite however long it runs */
+    m.values = calloc(m.rows * WIDE, sizeof *m.values); /* zeros, so that sums stay finite */
     if (code == 0 && (!m.keys || !m.values))
         code = bench_system("keys and values");
     for (uint64_t i = 0; code == 0 && i < m.rows; i++)

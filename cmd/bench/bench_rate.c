@@ -1,7 +1,7 @@
 /*
- * Small requests in a stream over TCP between processes: one key with one float each, 64 in flight, beside
- * bare sockets that answer every message, with a call per message and with as many messages to a call as
- * there are.
+ * bench rate: a stream of small requests over TCP between processes: one key with one float each, 64 in flight, beside
+ * bare sockets that answer every message, with one call for each message and with one call for all available ones.
+ * Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -12,7 +12,8 @@
 
 #include <stdio.h>
 
-enum { WINDOW = LOAD_WINDOW_MAX, KEYS = 4096, ARRAYS = 2 * WINDOW }; /* arrays: never two users at once */
+/* ARRAYS: enough that no two requests in flight use the same one. */
+enum { WINDOW = LOAD_WINDOW_MAX, KEYS = 4096, ARRAYS = 2 * WINDOW };
 
 struct rate {
     struct bench_job job;

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK_BYTES ((size_t)256 << 10) /* a received piece is added while it is in the cache */
-#define SPIN_MIN_NS 8000u               /* the lanes' own bounds (src/env/real/real_lane.c) */
+#define CHUNK_BYTES ((size_t)256 << 10) /* a piece is added while it is in the cache; arbitrary */
+#define SPIN_MIN_NS 8000u               /* the bounds are those of the lanes (src/env/real/spin.h) */
 #define SPIN_MAX_NS 60000u
 #define SPIN_RETRY  32u
 
@@ -297,7 +297,7 @@ int raw_stream_single(int fd, size_t count, size_t window)
 int raw_stream_many(int fd, struct raw_wait *w, size_t count, size_t window)
 {
     static char buf[64 * 1024];
-    size_t answered = 0, part = 0; /* bytes of the next answer that are there */
+    size_t answered = 0, part = 0; /* part: bytes of the next answer that have been received */
     if (window > sizeof buf / RAW_MESSAGE)
         window = sizeof buf / RAW_MESSAGE;
     for (size_t i = 0; answered < count;) {

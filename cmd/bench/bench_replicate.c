@@ -1,8 +1,8 @@
 /*
- * What copies cost and what they gain. `replicate`: pushes to a job with one and with two copies of each row,
- * beside the same pushes to a job of as many servers without copies. `failover`: from the death of a server,
- * killed under load, to the answer to the first push that its rows were part of, beside the time in which the
- * end of a bare connection shows that its process has been killed.
+ * bench replicate, bench failover: what copies of rows cost and gain. `replicate`: pushes to a job with one and with
+ * two copies of each row, beside the same pushes to a job of as many servers without copies. `failover`: the time from
+ * the death of a server, which is killed under load, to the answer to the first push with rows of it, beside the time
+ * after which a bare connection ends because its process is killed. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -52,7 +52,7 @@ static void load_stop(struct load *l)
     job_stop(&l->job);
 }
 
-/* Batches of keys from all over the table, so that every server has a part of each. */
+/* Draws batches of keys from the whole table, so that every server has a part of each. */
 static int make_batches(struct replicate *m)
 {
     uint64_t seed = 1;
@@ -67,7 +67,7 @@ static int make_batches(struct replicate *m)
     return 0;
 }
 
-/* `count` pushes of n keys each, `window` in flight; seconds. */
+/* Issues `count` pushes of n keys each, `window` in flight. Sets the seconds that they took. */
 static int push(struct replicate *m, struct load *l, size_t count, size_t n, size_t window, double *seconds)
 {
     struct load_window w = {.worker = l->job.worker, .table = l->table, .size = window};
@@ -136,9 +136,9 @@ int bench_replicate(const struct bench_settings *s, struct bench_report *r)
     return code;
 }
 
-/* ---- what copies are worth ---- */
+/* ---- what copies gain ---- */
 
-/* The far end says nothing, until it is killed. */
+/* The far end sends nothing until it is killed. */
 static void serve_silence(int fd)
 {
     char byte;
@@ -161,7 +161,7 @@ static int time_of_bare_death(double *ms)
     return code;
 }
 
-/* One job for each death: copies are not whole again at once. */
+/* There is one job for each death, because a job needs time to complete its copies again. */
 static int time_of_death(struct replicate *m, double *ms)
 {
     struct load *l = &m->with[1];

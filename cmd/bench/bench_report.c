@@ -108,7 +108,7 @@ static double copy_rate(size_t block, size_t total)
     if (a && b) {
         memset(a, 1, block);
         memset(b, 2, block);
-        for (int round = 0; round < 3; round++) { /* the best: the rest is the neighbours' */
+        for (int round = 0; round < 3; round++) { /* the best counts: other processes disturb the others */
             struct timespec t0, t1;
             clock_gettime(CLOCK_MONOTONIC, &t0);
             for (size_t done = 0; done < total; done += block) {
@@ -173,8 +173,7 @@ void report_print_machine(const struct bench_report *r)
                  report_cores(), model, paramo_cpu(), u.sysname, u.release,
                  (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1e9, r->copy_cache,
                  r->copy_memory);
-    if (r->load >
-        0.2 * (double)sysconf(_SC_NPROCESSORS_ONLN)) /* arbitrary: what an idle machine stays below */
+    if (r->load > 0.2 * (double)sysconf(_SC_NPROCESSORS_ONLN)) /* arbitrary: an idle machine has less */
         (void)printf("other programs are running here: the load was %.1f before this run. Its figures are "
                      "not reliable\n",
                      r->load);

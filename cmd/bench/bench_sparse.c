@@ -1,9 +1,10 @@
 /*
- * A sparse table of one float a key, add: first filled with new keys, then pushed to and pulled from where
- * all keys are known; over TCP between processes and embedded. Each beside a bare prefetched table in this
- * process (what the look-ups alone cost) and, for TCP, the same bare table behind a bare socket.
+ * bench sparse: a sparse table of one float a key, with `add`: pushes of new keys, then pushes and pulls of known keys,
+ * over TCP between processes and embedded. Each is shown beside a bare prefetched table in this process (the cost of
+ * the look-ups alone) and, for TCP, beside the same bare table behind a bare socket.
  *
- * Keys are random 64-bit numbers; a batch is drawn from all of them, sorted, as the API wants it.
+ * Keys are random 64-bit numbers; a batch is drawn from all of them and sorted, as the API requires. Tests:
+ * test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_bare.h"
 #include "cmd/bench/bench_job.h"
@@ -26,11 +27,11 @@ struct sparse {
     const struct bench_settings *settings;
     struct bench_report *report;
     struct bench_job job;
-    struct bench_peer peer; /* pid 0: embedded, there is no socket to compare with */
+    struct bench_peer peer; /* pid 0: embedded, without a socket to compare with */
     struct bare_table bare;
     paramo_table *table;
-    size_t batch, batches; /* keys of a batch; batches there are */
-    uint64_t *keys;        /* batches * batch, or what is inserted next */
+    size_t batch, batches; /* keys of a batch, and number of batches */
+    uint64_t *keys;        /* [batches * batch], or the keys that are inserted next */
     float *ones, *pulled;  /* one batch; WINDOW batches */
     char where[160];
 };
@@ -117,7 +118,7 @@ static struct lines lines_open(const struct sparse *m, const char *what)
     return l;
 }
 
-/* Seconds for `count` batches; with `pulled`, WINDOW batches at a time are pulled first, untimed. */
+/* The seconds of `count` batches; with `pulled`, WINDOW batches at a time are pulled before, without being timed. */
 static int run_batches(struct sparse *m, run_fn *run, enum load_op op, size_t from, size_t count, int pulled,
                        double *seconds)
 {
@@ -134,7 +135,7 @@ static int run_batches(struct sparse *m, run_fn *run, enum load_op op, size_t fr
     return code;
 }
 
-/* One sample of Paramo and one of each raw limit, of the same batches. */
+/* Takes a sample of Paramo and one of each raw limit, with the same batches. */
 static int sample(struct sparse *m, const struct lines *l, enum load_op op, size_t from, size_t count,
                   int pulled, int warm_up)
 {

@@ -1,12 +1,12 @@
 /*
- * Workers that learn one logistic regression, one of them slower than the rest: the time to a given log-loss under
- * each consistency model, beside the time under ASP with no worker slowed, and the share of that time that workers
- * wait. After Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI'14), section 5.1, and
- * Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013).
+ * bench straggler: workers learn one logistic regression, and one of them is slower than the others: the time to a
+ * given log-loss under each consistency model, beside the time under ASP with no slow worker, and the share of it that
+ * workers wait. After Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI'14), section
+ * 5.1, and Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013).
  *
- * A worker's batch takes STEP_MS from its pull to its push, and the slow one's takes longer by the factor: the rest of
- * that time it sleeps, as if each worker had a machine of its own. So the figures do not depend on the number of cores.
- * The log-loss is that of rows that are not learned, looked at by a customer without a clock.
+ * A batch takes STEP_MS from its pull to its push, or longer by the factor for the slow worker. The worker sleeps for
+ * what is left of that time, as if it had a machine of its own, so the figures do not depend on the number of cores.
+ * The log-loss is that of rows that are not learned; a customer without a clock measures it. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -31,11 +31,11 @@ enum {
     FIELDS = 8,      /* features of a row, one of each field */
     FEATURES = 250,  /* of a field */
     BATCH = 32,      /* rows */
-    BATCHES = 2000,  /* of a worker, then again from the first */
+    BATCHES = 2000,  /* of a worker, which then begins again with the first */
     HELD_OUT = 4000, /* rows */
     STEP_MS = 2,
     LOOK_MS = 10,
-    END_SECONDS = 120, /* a run that has not reached the log-loss then has failed */
+    END_SECONDS = 120, /* a run that has not reached the log-loss by then has failed; arbitrary */
     ALL = FIELDS * FEATURES,
     PANEL = 400 /* pixels of the plot */
 };
@@ -55,7 +55,7 @@ static const unsigned factors[] = {1, 2, 5, 10};
 enum { FACTORS = sizeof factors / sizeof *factors };
 
 struct figures {
-    double seconds, waiting; /* to the log-loss; of that time, the share that workers waited for clocks */
+    double seconds, waiting; /* time to the log-loss; the share of it in which workers waited for clocks */
 };
 
 struct straggler {
@@ -91,8 +91,8 @@ static double unit(uint64_t *seed)
     return ((double)(load_key((*seed)++) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Clicks are drawn with the probability of a known model; features by a law that favours the first. Returns the
- * log-loss of that model on these rows. */
+/* Draws rows: clicks with the probability of a known model, and features by a law that favours the first ones. Returns
+ * the log-loss of that model on these rows. */
 static double draw_rows(struct row *rows, size_t n, uint64_t seed)
 {
     double sum = 0;
@@ -133,7 +133,7 @@ static void sleep_until(uint64_t ns)
         ;
 }
 
-/* The batch's features, ascending, each once; where[] has their places. Returns how many. */
+/* Lists the features of the batch, ascending, each once; where[] gets their indices. Returns how many. */
 static size_t batch_keys(const struct row *rows, uint64_t *keys, uint16_t *where)
 {
     size_t n = 0;
@@ -253,7 +253,7 @@ static void learner_close(struct learner *l)
     paramo_worker_close(l->worker);
 }
 
-/* The log-loss of the rows held out, as the parameters are now. */
+/* The log-loss of the held-out rows with the current parameters. */
 static paramo_err look(const struct learner *l, double *loss)
 {
     uint64_t keys[ALL], ts;
@@ -273,7 +273,7 @@ static paramo_err look(const struct learner *l, double *loss)
     return err;
 }
 
-/* Looks until the log-loss is reached, or a worker has failed. */
+/* Measures until the log-loss is reached, or a worker has failed. */
 static int watch(struct learner *looks, double *seconds)
 {
     const uint64_t start = raw_now_ns();
@@ -326,7 +326,7 @@ static int measure(const struct straggler *job, const struct bound *model, unsig
 {
     static unsigned runs;
     struct run run = {.job = job, .model = model, .factor = factor};
-    struct learner l[WORKERS + 1] = {0}; /* the last looks */
+    struct learner l[WORKERS + 1] = {0}; /* the last one measures */
     *out = (struct figures){0};
     (void)snprintf(run.table, sizeof run.table, "straggler%u", runs++);
     int code = run_learners(&run, l, out);

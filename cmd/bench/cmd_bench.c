@@ -1,6 +1,6 @@
 /*
- * paramo bench: Paramo's paths beside what this machine can do at most, measured in turn in one run.
- * The paths are files of their own (bench_paths.h). Tests: test/e2e/bench.sh.
+ * paramo bench: measures Paramo's paths, each in turn with the raw limit of this machine. The paths are in files of
+ * their own (bench_paths.h). Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_past.h"
@@ -73,9 +73,9 @@ static const char more[] =
 static const struct path {
     const char *name;
     int (*run)(const struct bench_settings *s, struct bench_report *r);
-    int if_named; /* it takes minutes */
-    int draws;    /* --plot */
-    int trains;   /* --data */
+    int if_named; /* it runs only if it is named, because it takes minutes */
+    int draws;    /* it takes --plot */
+    int trains;   /* it takes --data */
 } paths[] = {
     {"dense", bench_dense, 0, 0, 0},
     {"latency", bench_latency, 0, 0, 0},
@@ -96,7 +96,7 @@ static const struct path {
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
-/* The paths that the words name, a bit each; the default paths if there is no word. -1: *wrong is no path. */
+/* The paths that the words name, a bit each; without words the default paths. -1: the word *wrong is not a path. */
 static int named_paths(const struct options *o, const char **wrong)
 {
     int named = 0;
@@ -114,7 +114,7 @@ static int named_paths(const struct options *o, const char **wrong)
     return named;
 }
 
-/* Which options the named paths take. */
+/* The options that the named paths take. */
 static struct path taken(int named)
 {
     struct path all = {0};
@@ -126,7 +126,7 @@ static struct path taken(int named)
     return all;
 }
 
-/* The value, or what the samples of this size have. */
+/* The value of an option, or its default, which depends on --quick. */
 static uint64_t number_or(const struct options *o, enum option_id id, uint64_t quick, uint64_t whole)
 {
     return option_given(o, id) ? option_number(o, id) : option_flag(o, OPT_QUICK) ? quick : whole;
@@ -180,7 +180,7 @@ int cmd_bench(int argc, char **argv)
     };
     if (s.data_count > 0 && !taken(named).trains)
         return options_wrong(&o, "--data needs the path 'filters'");
-    for (size_t i = 0; i < s.data_count; i++) /* before anything is measured */
+    for (size_t i = 0; i < s.data_count; i++) /* checked before any measurement */
         if (!strpbrk(s.data[i], "*?[") && access(s.data[i], R_OK) != 0) {
             char text[600];
             (void)snprintf(text, sizeof text, "%s: cannot open: %s", s.data[i], strerror(errno));
@@ -192,7 +192,7 @@ int cmd_bench(int argc, char **argv)
         return code_fail("bench", PARAMO_E_IO, paramo_last_error());
     if (json && compare)
         return options_wrong(&o, "--json and --compare exclude each other");
-    struct bench_past *past = NULL; /* read first: a wrong file costs no benchmark */
+    struct bench_past *past = NULL; /* read first, so that a wrong file is reported before the benchmark */
     if (compare && (code = past_read(compare, &past)) != 0)
         return code;
     struct bench_report *r = calloc(1, sizeof *r);
