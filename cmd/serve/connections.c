@@ -56,10 +56,10 @@ size_t connections_expire(struct connections *all, uint64_t request_ns, uint64_t
     uint64_t now = clock_ns();
     for (struct connection *c = all->first; c; c = c->after) {
         uint64_t limit = c->busy ? request_ns : idle_ns + request_ns;
-        uint64_t changed = c->changed; /* may have become later than now */
+        uint64_t changed = c->changed; /* it may be later than now: another thread sets it */
         if (changed < now && now - changed > limit) {
             (void)shutdown(c->fd, SHUT_RDWR);
-            connection_set_busy(c, c->busy); /* once */
+            connection_set_busy(c, c->busy); /* so that it is counted once */
             expired++;
         }
     }

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FEW_BYTES   (64u << 10) /* memory for a body that a connection keeps between requests */
-#define OTHER_FILES 64          /* descriptors for all but connections */
-#define BACKLOG     1024
+#define FEW_BYTES   (64u << 10) /* memory for a body that a connection keeps between requests; arbitrary */
+#define OTHER_FILES 64          /* descriptors for everything but connections; arbitrary */
+#define BACKLOG     1024        /* arbitrary */
 #define NS_PER_S    1000000000u
 
 struct http_server {
@@ -24,7 +24,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     unsigned port;
     atomic_int draining;
-    int listening; /* the socket, once it accepts no more; -1 before */
+    int listening; /* the listening socket, after http_drain; -1 before */
 };
 
 /* ---- requests ---- */
@@ -41,8 +41,8 @@ static void plain(struct answer *answer, int status, const char *text)
     answer->len = answer->text ? strlen(text) : 0;
 }
 
-/* Counts an answer until its client has it (on_done). One beyond the limit is thrown away: what clients do not read
- * would fill the memory. */
+/* Counts an answer until its client has it (on_done). An answer beyond the limit becomes a 503: answers that clients
+ * do not read would fill the memory. */
 static void unsent_add(struct http_server *server, struct connection *c, struct answer *answer)
 {
     size_t limit = server->options.max_unsent;
@@ -137,7 +137,7 @@ static enum MHD_Result send_answer(struct http_server *server, struct MHD_Connec
     return queued;
 }
 
-/* The whole request is there. */
+/* Answers a request that has been received completely. */
 static enum MHD_Result answer_request(struct http_server *server, struct MHD_Connection *mhd,
                                       struct connection *c, const char *url, const char *method)
 {
@@ -172,7 +172,7 @@ static int body_fit(struct connection *c, size_t want)
     return 1;
 }
 
-/* Adds n bytes to the body; what is beyond the limit is thrown away. Returns 0 if there is no memory. */
+/* Adds n bytes to the body; a body beyond the limit is dropped. Returns 0 if there is no memory. */
 static int body_add(struct connection *c, const char *bytes, size_t n, size_t limit)
 {
     if (c->too_large || n > limit - c->len) {
@@ -188,8 +188,9 @@ static int body_add(struct connection *c, const char *bytes, size_t n, size_t li
     return 1;
 }
 
-/* The header is there. An answer to a body that has not been sent yet closes the connection, and if the client sends
- * on, it may not get to read the answer. So a body that is too large is read to its end, unless the client waits. */
+/* The header has been received. An answer before the end of the body closes the connection, and a client that still
+ * sends may never read the answer. So a body that is too large is read to its end, unless the client waits for leave to
+ * send it (100-continue). */
 static enum MHD_Result on_header(struct http_server *server, struct MHD_Connection *mhd, struct connection *c,
                                  const char *url, const char *method)
 {
@@ -217,7 +218,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
     struct connection *c = *context;
     (void)version;
     if (!c)
-        return MHD_NO; /* out of memory when it was accepted */
+        return MHD_NO; /* there was no memory when the connection was accepted */
     if (c->began == 0)
         return on_header(server, mhd, c, url, method);
     if (*data_len == 0)
@@ -282,7 +283,7 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 
 /* ---- the server ---- */
 
-/* Splits HOST:PORT. 0 if it is not of that form. */
+/* Splits HOST:PORT. Returns 0 if it is not of that form. */
 static int split(const char *listen, char host[256], const char **port)
 {
     const char *colon = strrchr(listen, ':');
@@ -307,7 +308,8 @@ int http_address_valid(const char *listen)
     return split(listen, host, &port);
 }
 
-/* Connections that are accepted: those above max_connections get a 503. More wait in the system's queue. */
+/* How many connections are accepted: the few above max_connections (arbitrary) get a 503. Others wait in the queue of
+ * the system. */
 static size_t most_connections(const struct http_options *o)
 {
     return o->max_connections + o->max_connections / 8 + 8 + o->threads;
@@ -404,7 +406,7 @@ size_t http_drain(struct http_server *s)
     if (!s->draining) {
         s->draining = 1;
         s->listening = MHD_quiesce_daemon(s->daemon);
-        if (s->listening >= 0) /* not closed: a thread of the library may be about to use it */
+        if (s->listening >= 0) /* http_stop closes it, because a thread of the library may still use it */
             (void)shutdown(s->listening, SHUT_RDWR);
     }
     return connections_drain(&s->connections);

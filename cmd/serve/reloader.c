@@ -3,15 +3,15 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_NS  200000000 /* between looks at the model */
+#define CHECK_NS 200000000 /* between two refreshes of the model; arbitrary */
 #define NS_PER_S 1000000000
 
-/* Waits for an order, or until it is time to look. Under the lock. */
+/* Waits for an order, or until the next refresh is due. The caller has the lock. */
 static void wait_for_order(struct reloader *r)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
+    until.tv_nsec += CHECK_NS;
     until.tv_sec += until.tv_nsec / NS_PER_S;
     until.tv_nsec %= NS_PER_S;
     int err = 0;
