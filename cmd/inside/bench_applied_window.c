@@ -1,5 +1,5 @@
 /*
- * What it costs a server to record each push that it has applied, beside a single counter. Tests:
+ * Measures what it costs a server to record each push that it has applied, beside a single counter. Tests:
  * test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_load.h"
@@ -8,7 +8,7 @@
 
 #include "server/shard/applied_window.h"
 
-/* One sender's numbers in order, its floor as far behind as a window of requests leaves it. */
+/* Records the numbers of one sender in order, with its floor as many numbers behind as a worker has in flight. */
 static double records_ns(size_t count)
 {
     struct applied_window applied_window;
@@ -22,7 +22,7 @@ static double records_ns(size_t count)
     }
     double ns = 1e9 * raw_seconds_since(start) / (double)count;
     applied_window_fini(&applied_window);
-    return news == count ? ns : 1e9; /* a push taken for a repeat: no figure */
+    return news == count ? ns : 1e9; /* a push was taken for a repeat: the figure would be wrong */
 }
 
 static double counter_ns(size_t count)

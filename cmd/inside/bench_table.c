@@ -1,10 +1,11 @@
 /*
- * The bare table in this process, without worker, shard or wire: new keys, known keys, and the longest pause
- * while the table grows, beside the bare prefetched table, which is sized beforehand; and what noting changes
- * for the next incremental checkpoint costs a push, and giving its rows out to one.
+ * Measures the table in this process, without worker, shard or wire: pushes of new keys, pushes and pulls of known
+ * keys, and the longest pause while the table grows, beside a bare prefetched table that has its size from the
+ * beginning. Also what a push costs while changes are noted for the next incremental checkpoint, and while a checkpoint
+ * copies rows.
  *
- * Times are processor time of this thread, system calls and page faults included: a pause is one that the
- * table makes, and not one that others on the machine make. Tests: test/e2e/bench.sh.
+ * Times are processor time of this thread, with system calls and page faults: so pauses are those of the table, and not
+ * of other processes on the machine. Tests: test/e2e/bench.sh.
  */
 #include "cmd/bench/bench_bare.h"
 #include "cmd/bench/bench_load.h"
@@ -43,7 +44,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One batch; seconds taken, or negative after a failure. */
+/* Runs one batch. Returns the seconds that it took, or less than 0 after a failure. */
 static double run_table(struct table_bench *b, enum load_op op, const uint64_t *keys)
 {
     double start = cpu_seconds();
@@ -116,6 +117,7 @@ static int measure_known(struct table_bench *b, enum load_op op, const char *nam
     return 0;
 }
 
+/* Receives a row of the snapshot. */
 static void given(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     (void)row, (void)values;
@@ -130,8 +132,8 @@ static double push_batches(struct table_bench *b, size_t batches)
     return taken < 0 ? -1 : sum;
 }
 
-/* A checkpoint that begins and walks to its end, with pushes in between. Returns their seconds, or less than
- * 0. */
+/* Begins a snapshot, pushes batches, and reads the snapshot to its end. Returns the seconds of the pushes, or less than
+ * 0 after a failure. */
 static double snapshot_with_pushes(struct table_bench *b, int track, size_t batches)
 {
     struct table_snapshot *snapshot;

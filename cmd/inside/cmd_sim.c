@@ -1,6 +1,6 @@
 /*
- * paramo sim: plays schedules of the simulator (sim/), on several cores by processes. It writes a failing
- * schedule to a file and prints the one command that replays it.
+ * paramo sim: plays schedules of the simulator (sim/), in several processes. It writes a failing schedule to a file and
+ * prints the command that replays it. Tests: test/e2e/cli.sh, scripts/sim.
  */
 #include "cmd/exitcode.h"
 #include "cmd/options.h"
@@ -33,11 +33,11 @@ enum {
     CHANGES_BAR = 70, /* percent of schedules in which partitions with rows change their owner */
     PUSHES_MAX = 4096,
     COVER_LEAST = 1000, /* schedules */
-    /* a thing that is expected in this many schedules may not be missing in all of them: e^-20 */
+    /* A transition that is expected in this many schedules must happen: by chance it is missing with e^-20. */
     COVER_EXPECTED = 20,
     SHRINK_PLAYS = 600,
     TEXT_MAX = 1 << 20,
-    MEMORY_MAPPED = 32 << 20, /* the largest that glibc takes */
+    MEMORY_MAPPED = 32 << 20, /* the greatest threshold that glibc accepts */
     MEMORY_KEPT = 1 << 30,
     MEMORY_PIECE = 16 << 20,
     FAILURES_MAX = 64
@@ -61,15 +61,15 @@ struct failure {
     char text[512];
 };
 
-/* How often something happened, and in how many schedules. */
+/* How often a transition or a pair happened, and in how many schedules. */
 struct times {
     uint64_t all, schedules;
 };
 
-/* The progress of a job, in memory that parent and child share, so that a crash loses nothing. */
+/* The results of a job (a process), in memory that parent and child share, so that a crash of the child loses none. */
 struct tally {
     uint64_t seed;          /* being played */
-    struct play_result now; /* its result, so far */
+    struct play_result now; /* its result so far */
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t trace; /* of all schedules: the sum over hashes of seed and trace */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
@@ -129,11 +129,11 @@ static void failed(struct tally *t, uint64_t seed, const char *text)
     if (!f)
         return;
     f->seed = seed;
-    for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a defect may print anything */
+    for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* after a defect it may have any bytes */
         f->text[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 }
 
-/* The median: half of the schedules have as many or more. */
+/* The median of acknowledged pushes: half of the schedules have as many or more. */
 static unsigned median(const struct tally *t)
 {
     uint64_t less = 0;
@@ -148,7 +148,7 @@ static double share(const struct tally *t)
     return t->played ? (double)t->changed / (double)t->played : 0;
 }
 
-/* Plays one seed. One in twenty is played twice and must give the same trace. */
+/* Plays one seed. One in twenty (arbitrary) is played twice, and must give the same trace. */
 static void play_seed(uint64_t seed, struct tally *t)
 {
     struct schedule s;
@@ -417,7 +417,7 @@ static void times_join(struct times *sum, const struct times *t)
     sum->schedules += t->schedules;
 }
 
-/* Adds what a job has done. */
+/* Adds the results of a job to the sum. */
 static void tally_join(struct tally *sum, const struct tally *t)
 {
     sum->played += t->played;
@@ -460,8 +460,8 @@ static pid_t job_start(const struct sim_options *o, struct tally *t)
     return pid;
 }
 
-/* A process that dies in a schedule is a failure of that schedule. The other schedules of the job are played
- * by a new one. */
+/* Waits for a job. If its process dies in a schedule, that schedule has failed, and with --go-on a new process plays
+ * the others. */
 static void job_wait(const struct sim_options *o, struct tally *t, pid_t pid)
 {
     int status = 0;
@@ -477,7 +477,7 @@ static void job_wait(const struct sim_options *o, struct tally *t, pid_t pid)
     }
 }
 
-/* Prints each failure, with its earlier cause if that is known, and the command that replays it. */
+/* Prints each failure, with its cause if the file of seeds has it, and the command that replays it. */
 static void print_failures(const struct sim_options *o, const struct tally *t)
 {
     for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++) {
@@ -490,8 +490,7 @@ static void print_failures(const struct sim_options *o, const struct tally *t)
         (void)printf("and %" PRIu64 " more\n", t->failed - FAILURES_MAX);
 }
 
-/* In a run of this length every kind of fault must strike, and everything that is counted must succeed once.
- */
+/* In COVER_LEAST schedules every kind of fault must strike, and everything that is counted must succeed once. */
 static bool uncovered(const struct tally *t)
 {
     bool is = false;
@@ -508,7 +507,7 @@ static bool uncovered(const struct tally *t)
     return is;
 }
 
-/* Schedules in which little happens prove little. */
+/* Do the schedules have too few pushes, owner changes or faults to prove anything? */
 static bool thin(const struct tally *t)
 {
     bool is = median(t) < PUSHES_BAR || 100 * share(t) < CHANGES_BAR || BELOW_BAR * t->below > t->played;
@@ -521,7 +520,7 @@ static bool thin(const struct tally *t)
     return uncovered(t) || is;
 }
 
-/* The number of a transition, or of a fault, by its name; `count`: unknown. */
+/* The number of a transition by its name; COVER_TRANSITIONS_COUNT: it is unknown. */
 static int transition_named(const char *name)
 {
     int m = 0;
@@ -531,6 +530,7 @@ static int transition_named(const char *name)
     return m;
 }
 
+/* The number of a fault by its name; FAULT_KINDS_COUNT: it is unknown. */
 static int fault_named(const char *name)
 {
     int k = 0;
@@ -539,8 +539,8 @@ static int fault_named(const char *name)
     return k;
 }
 
-/* Reads a line of the file of expected coverage: "MACHINE FROM TO [after FAULT] SCHEDULES". False: not such a
- * line. */
+/* Reads a line of the file of expected coverage: "MACHINE FROM TO [after FAULT] SCHEDULES". Returns false if it is not
+ * of that form. */
 static bool bar_read(const char *line, int *transition, int *fault, uint64_t *schedules)
 {
     char machine[32], from[32], to[32], kind[32], name[100];
@@ -555,8 +555,8 @@ static bool bar_read(const char *line, int *transition, int *fault, uint64_t *sc
     return *transition < COVER_TRANSITIONS_COUNT && (!after || *fault < FAULT_KINDS_COUNT);
 }
 
-/* Finds what the file saw so often that COVER_EXPECTED of the played schedules should have had it, and none
- * had. */
+/* Reports transitions that never happened, although by the counts in the file COVER_EXPECTED of the played schedules
+ * should have had them, and transitions that the file lacks. Returns the exit code. */
 static int cover_judge(const struct tally *t, const char *path)
 {
     char line[160];
@@ -645,8 +645,8 @@ static int many(const struct sim_options *o)
 
 /* ---- seeds from a file --------------------------------------------------------------------------------- */
 
-/* Reads a file of seeds: in each line a seed and its cause. Empty lines and lines that begin with # are
- * skipped. */
+/* Reads a file of seeds: each line has a seed and the cause of its failure. Empty lines and lines that begin with # are
+ * skipped. Returns the exit code. */
 static int known_read(struct sim_options *o)
 {
     char line[512];
@@ -714,8 +714,8 @@ static const char usage[] =
     "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
     "each event the invariants of docs/SIMULATOR.md.\n";
 
-/* Freed memory stays in the process, and grows by large pieces: each schedule takes and frees the same memory
- * thousands of times, and the kernel takes longer to clear a page than a step of the schedule. */
+/* Keeps freed memory in the process, and takes new memory in large pieces: each schedule allocates and frees the same
+ * memory thousands of times, and the kernel takes longer to clear a page than the simulator for a step. */
 static void memory_stays(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, MEMORY_MAPPED); /* an error only costs speed */
