@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* Prints root, indented, and a newline. flags: of jansson, beside that. Takes root (NULL: there was no memory). Returns
- * the exit code, after one line that says what is wrong. */
+/* Prints root, indented, and a newline. flags: further flags of jansson. Frees root (NULL: there was no memory for it).
+ * Returns the exit code; an error is printed. */
 int admin_json_print(const char *verb, json_t *root, size_t flags);
 
 #endif

@@ -27,8 +27,8 @@ static int failed(paramo_err err)
 }
 
 struct listing {
-    json_t *list; /* NULL: text */
-    unsigned damaged, shown;
+    json_t *list;            /* NULL: the list is printed as text */
+    unsigned damaged, shown; /* checkpoints; damaged: their bases may be missing instead */
 };
 
 static void time_of(uint64_t made_at, char text[32])
@@ -156,7 +156,7 @@ static int verify(const char *dir, uint64_t number, int json)
     return code;
 }
 
-/* Servers have other working directories: they get the path from the root. */
+/* Makes the path absolute, because servers have other working directories. Returns -1, or the exit code. */
 static int absolute(const char *dir, char path[PATH_MAX])
 {
     char here[PATH_MAX] = "";

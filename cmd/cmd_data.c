@@ -1,7 +1,7 @@
 /*
- * paramo data: what is done with files of rows besides learning from them. `synth` draws a log from a known model and
- * says what log-loss is the best that any model can reach on it; the other subcommands look at files, or write their
- * rows to others. Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
+ * paramo data: works on files of rows without learning. `synth` draws a click log from a known model, and prints the
+ * best log-loss that any model can reach on it; the other subcommands describe files, or write their rows to other
+ * files (data_files.c). Tests: test/e2e/data.sh, cli.sh, test/learn/test_synth.c, test_raw_rows.c.
  */
 #include "cmd/data_files.h"
 #include "cmd/exitcode.h"
@@ -143,7 +143,7 @@ static const struct subcommand {
 
 #define SUBCOMMANDS "'stat', 'head', 'split', 'shuffle', 'convert' or 'synth'"
 
-/* The options that only some subcommands have. */
+/* The options that only some subcommands have; `of`: the bits of these. */
 static const struct {
     enum option_id id;
     unsigned of;
@@ -169,7 +169,7 @@ static const struct {
     {OPT_MODEL_SEED, SYNTH},
 };
 
-/* An option of another subcommand would do nothing: -1, or the exit code. */
+/* Refuses options of other subcommands, which would have no effect. Returns -1, or the exit code. */
 static int check_options(const struct options *o, const struct subcommand *subcommand)
 {
     const char *heading;

@@ -16,14 +16,14 @@
 
 #define VERB "drain"
 
-enum { POLL_MS = 200, POLL_SECONDS = 10 };
+enum { POLL_MS = 200, POLL_SECONDS = 10 }; /* arbitrary: between two requests, and the time limit of one */
 
 static int failed(paramo_err err)
 {
     return code_fail(VERB, err, paramo_last_error());
 }
 
-/* The server of that name, or else of that rank. */
+/* Finds the server of that name; if there is none, the server of that rank. */
 static bool find_server(const paramo_cluster *cluster, const char *name, paramo_cluster_node *found)
 {
     char *end;
@@ -57,7 +57,7 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Until the server has left, or another process has its rank. */
+/* Waits until the server has left, or another process has its rank. Returns the exit code. */
 static int wait_until_left(paramo_admin *admin, uint32_t id, uint64_t incarnation, uint64_t wait_s)
 {
     const struct timespec nap = {.tv_nsec = POLL_MS * 1000000L};
@@ -69,7 +69,7 @@ static int wait_until_left(paramo_admin *admin, uint32_t id, uint64_t incarnatio
         if (err)
             return failed(err);
         bool same = find_id(cluster, id, &node) && node.incarnation == incarnation;
-        paramo_cluster_free(cluster); /* and the node's strings */
+        paramo_cluster_free(cluster); /* it owns the node's strings */
         if (same && !node.alive && !node.left)
             return code_fail(
                 VERB, PARAMO_E_NODE_LOST,
@@ -96,7 +96,7 @@ static int drain(const struct options *o, paramo_admin *admin)
     if (err)
         return failed(err);
     bool found = find_server(cluster, o->word[0], &server);
-    paramo_cluster_free(cluster); /* and the server's strings */
+    paramo_cluster_free(cluster); /* it owns the server's strings */
     if (!found || !server.alive)
         return options_wrong(o, "the job has no running server '%s' ('paramo status' lists the servers)",
                              o->word[0]);

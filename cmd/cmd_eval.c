@@ -45,9 +45,9 @@ static paramo_err measure(void *arg, const struct scored_rows *rows)
     return err == PARAMO_OK && m->fits ? fits_add(m->fits, rows) : err;
 }
 
-/* Draws the curves of the rows that were measured. */
-static paramo_err plot(const struct scoring *scoring, struct curves *curves,
-                       const struct metrics_result *result)
+/* Draws the curves of the measured rows. */
+static paramo_err plot_curves(const struct scoring *scoring, struct curves *curves,
+                              const struct metrics_result *result)
 {
     struct curves_result *r = malloc(sizeof *r);
     if (!r)
@@ -73,7 +73,7 @@ static paramo_err plot_fits(const struct scoring *scoring, struct fits *fits,
                             : err;
 }
 
-/* *objective: that of the model. */
+/* *objective: the objective of the model. */
 static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result,
                            struct objective *objective)
 {
@@ -93,7 +93,7 @@ static paramo_err evaluate(struct scoring *scoring, struct metrics_result *resul
     if (err == PARAMO_OK)
         err = metrics_finish(m.metrics, result);
     if (err == PARAMO_OK && path)
-        err = m.curves ? plot(scoring, m.curves, result) : plot_fits(scoring, m.fits, result);
+        err = m.curves ? plot_curves(scoring, m.curves, result) : plot_fits(scoring, m.fits, result);
     metrics_free(m.metrics);
     curves_free(m.curves);
     fits_free(m.fits);

@@ -28,14 +28,15 @@ static const char usage[] =
 static const char more[] = CODE_HELP "\n"
                                      "  paramo explain --model-in model --data rows.csv --row 17\n";
 
+/* An explanation, and what is printed beside it. */
 struct shown {
     struct explanation e;
-    size_t *order; /* [e.n]: places of the terms, the greatest share first */
+    size_t *order; /* [e.n]: indices of the terms, the greatest share first */
     char *prediction;
     float calibrated[OBJECTIVE_CLASSES_MAX]; /* e.margin after the model's calibration */
 };
 
-/* The terms whose order is sought: qsort has no argument for them. */
+/* The terms that by_share compares: qsort has no argument for them. */
 static _Thread_local const struct explain_term *sorting;
 
 static int by_share(const void *a, const void *b)
@@ -165,7 +166,7 @@ static paramo_err print(const struct scoring *s, const struct names *names, uint
                : PARAMO_OK;
 }
 
-/* The block of a row, which the caller releases, and its place there. */
+/* Finds the block of a row, which the caller releases, and the row's index in it. */
 static paramo_err find_row(struct scoring *s, uint64_t row, const struct block **block, size_t *at)
 {
     uint64_t before = 0;

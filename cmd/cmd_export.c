@@ -1,6 +1,6 @@
 /*
- * paramo export: a model for people and other programs; import: a text as a model. The forms are learn/export/forms.h.
- * Tests: test/e2e/export.sh, train.sh, cli.sh.
+ * paramo export: writes a model for people and other programs; import: makes a model from text. The forms are those of
+ * learn/export/forms.h. Tests: test/e2e/export.sh, train.sh, cli.sh.
  */
 #include "cmd/exitcode.h"
 #include "cmd/model_args.h"
@@ -65,7 +65,7 @@ static paramo_err export_model(const struct options *o, export_fn *write, const 
     return err;
 }
 
-/* -1, or the exit code: options that the form does not have. */
+/* Refuses options that the form does not have. Returns -1, or the exit code. */
 static int check(const struct options *o, const char *form)
 {
     const int text = strcmp(form, "text") == 0;
@@ -115,7 +115,7 @@ static const char import_more[] = CODE_HELP "\n"
                                             "  paramo import --data model.tsv.gz --model-out model\n"
                                             "  paramo import --data w.tsv --model lr --model-out model\n";
 
-/* The settings of a text that has none. */
+/* The settings of the model, from the options, for a text without settings. Returns -1, or the exit code. */
 static int make_info(const struct options *o, struct model_info *info)
 {
     int code = train_args_model(o, info);

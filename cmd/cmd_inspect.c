@@ -1,5 +1,5 @@
 /*
- * paramo inspect: what is in a model. Tests: test/e2e/explain.sh, test/learn/test_inspect.c.
+ * paramo inspect: shows what is in a model. Tests: test/e2e/explain.sh, test/learn/test_inspect.c.
  */
 #include "cmd/exitcode.h"
 #include "cmd/metrics_json.h"
@@ -63,7 +63,7 @@ static void print_settings(const struct model_info *info)
     }
 }
 
-/* The columns that are features, a line each of at most 80 columns. */
+/* Prints the fields: their number, or for a table a line for each column that is a feature. */
 static void print_fields(const struct model_info *info)
 {
     const uint32_t fields = model_fields(info);
@@ -101,7 +101,7 @@ static void print_tables(const struct model *m, const struct inspection *in)
                      o + 1 == m->table[0].dim ? "\n" : "");
 }
 
-/* Tables whose rows are those of features, beside w. */
+/* The number of tables, besides the first (w), whose rows belong to features. */
 static size_t feature_tables(const struct model *m)
 {
     size_t n = 0;

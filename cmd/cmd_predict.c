@@ -24,6 +24,7 @@ static const char more[] = "The output appears under its name when it is whole.\
                            "  paramo predict --model-in model --data rows.libsvm.gz --out probabilities.txt\n"
                            "  zcat rows.gz | paramo predict --model-in model --data - --out - | head\n";
 
+/* What write_rows needs. */
 struct writer {
     const struct objective *objective;
     struct output *out;

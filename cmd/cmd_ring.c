@@ -1,6 +1,6 @@
 /*
- * paramo ring show: the ring of a planned or a live cluster, each server's share, and what a change would
- * move. Tests: test/e2e/ring.sh.
+ * paramo ring show: draws the ring of a planned or a live cluster, and prints each server's share and what a change
+ * would move. Tests: test/e2e/ring.sh.
  */
 #include "cmd/admin_json.h"
 #include "cmd/admin_target.h"
@@ -19,9 +19,11 @@
 
 enum { COLUMNS = 64, SERVERS_MAX = 4096, DOMAIN_MAX = 256, PARTITIONS = PARAMO_PARTITIONS };
 
+/* In names of this file, `now` is before the change, and `then` after it. */
+
 struct server {
     char domain[DOMAIN_MAX];
-    uint32_t weight, then; /* after the change */
+    uint32_t weight, then; /* then: the weight after the change */
     uint32_t shards;
     bool joins, leaves, dead;
 };
@@ -29,7 +31,7 @@ struct server {
 struct plan {
     struct server *server;
     size_t servers;
-    paramo_ring_shard *shard; /* as they are now, then as they will be */
+    paramo_ring_shard *shard; /* with the weights that set_weights has set last */
     uint16_t *index;          /* of a shard within its server */
     size_t shards;
     unsigned replicas;
@@ -51,7 +53,7 @@ static int no_memory(void)
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */
 
-/* The servers of the live cluster, as its ring numbers their shards. */
+/* Fills in the servers of the live cluster: shards, weights, domains, and which are dead. */
 static void servers_from(struct plan *p, const paramo_cluster *cluster)
 {
     paramo_cluster_node node = {.size = sizeof node};
@@ -100,7 +102,8 @@ static int plan_servers(struct plan *p, const struct options *o, const paramo_cl
     return -1;
 }
 
-/* "R=..." of an existing server; its number and what follows. */
+/* Reads "R=VALUE", or "R" if value is false: the rank of a server of the plan, and the text of the value. Returns -1,
+ * or the exit code. */
 static int parse_server(const struct options *o, const struct plan *p, const char *option, const char *text,
                         bool value, size_t *rank, const char **rest)
 {
@@ -155,6 +158,7 @@ static int plan_changes(struct plan *p, const struct options *o)
     return code;
 }
 
+/* Sets the weights of the shards before the change, or after it; 0: the shard is not in the cluster then. */
 static void set_weights(struct plan *p, bool then)
 {
     for (size_t i = 0; i < p->shards; i++) {
@@ -188,11 +192,12 @@ static int plan_place(struct plan *p, const paramo_cluster *cluster)
     return err ? failed(err) : -1;
 }
 
-/* ---- what a shard has ---------------------------------------------------------------------------------- */
+/* ---- the partitions of a shard ------------------------------------------------------------------------- */
 
 struct portion {
+    /* Partitions; holds: as owner or replica; runs: of neighbouring ones that it owns. */
     uint32_t owns, holds, runs;
-    double due; /* of all partitions */
+    double due; /* the share of all partitions that follows from its weight */
 };
 
 static struct portion portion_of(const struct plan *p, const paramo_ring *ring, size_t shard)
@@ -242,7 +247,7 @@ static char symbol_of(size_t shard)
     return shard == PARAMO_NO_SHARD ? '-' : shard < sizeof symbols - 1 ? symbols[shard] : '*';
 }
 
-/* The shard that holds most of the column's partitions. */
+/* The symbol of the shard that holds most of the column's partitions. */
 static char symbol_at(const paramo_ring *ring, uint32_t level, uint32_t column)
 {
     enum { EACH = PARTITIONS / COLUMNS };

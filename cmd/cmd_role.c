@@ -1,8 +1,8 @@
 /*
- * paramo scheduler, server, worker: one role of a job, for a cluster set up by hand or by another program.
- * The first two are the node itself; 'worker' sets the environment of a worker and becomes COMMAND.
+ * paramo scheduler, server, worker: one role of a job, for a cluster that is started by hand or by another program.
+ * The first two run the node in this process; 'worker' sets the environment of a worker and executes COMMAND.
  *
- * Settings come from the environment (paramo_config_from_env), then from the options, which win.
+ * Settings come from the environment (paramo_config_from_env) and from the options, which win.
  * Tests: test/e2e/roles.sh.
  */
 #include "cmd/command.h"
@@ -63,10 +63,10 @@ struct role_settings {
     paramo_config cfg;
     int log_level;
     char token[TOKEN_BYTES];
-    char address[300]; /* the scheduler's own, from --listen and --port */
+    char address[300]; /* of the scheduler, from --listen and --port */
 };
 
-/* host:port, and an IPv6 address in brackets. */
+/* Is this host:port, with an IPv6 address in brackets? */
 static int whole_address(const char *address)
 {
     const char *colon = strrchr(address, ':');
@@ -79,7 +79,7 @@ static int whole_address(const char *address)
     return whole && errno == 0 && port >= 1 && port <= 65535 && *end == '\0';
 }
 
-/* The first of addresses with commas between. */
+/* Copies the first of several addresses with commas between them. */
 static void first_address(const char *list, char *address, size_t capacity)
 {
     snprintf(address, capacity, "%.*s", (int)strcspn(list, ","), list);
@@ -112,7 +112,7 @@ static int set_options(const struct options *o, struct role_settings *s)
     if (option_given(o, OPT_SCHEDULER) && !has_port_each(scheduler))
         return options_wrong(
             o, "--scheduler '%s' is not HOST:PORT or [IPV6]:PORT with a port from 1 to 65535", scheduler);
-    if (option_given(o, OPT_META) && strncmp(meta, "etcd://", 7) != 0) /* the rest is the job's to check */
+    if (option_given(o, OPT_META) && strncmp(meta, "etcd://", 7) != 0) /* the node checks the rest */
         return options_wrong(o, "--meta '%s' is not etcd://HOST:PORT[,HOST:PORT...][/JOB]", meta);
     if (option_given(o, OPT_TOKEN) && option_given(o, OPT_TOKEN_FILE))
         return options_wrong(o, "--token and --token-file both give the secret: give one of them");
@@ -140,7 +140,7 @@ static void set_scheduler_address(struct role_settings *s)
 static paramo_node *running_node;
 static volatile sig_atomic_t stopped_by;
 
-static int drains; /* a server, by SIGTERM */
+static int drains; /* SIGTERM drains the node: it is a server */
 
 static void on_signal(int sig)
 {
@@ -160,7 +160,7 @@ static int run_node(const struct role *r, const struct role_settings *s)
         return code_fail(verb_name(r->verb), err, paramo_last_error());
     running_node = node;
     drains = r->role == PARAMO_ROLE_SERVER;
-    /* Once: a second signal ends the process at once. */
+    /* SA_RESETHAND: a second signal ends the process at once. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -177,7 +177,7 @@ static int run_node(const struct role *r, const struct role_settings *s)
     if (stopped_by)
         return 128 + stopped_by;
     if (s->cfg.meta && err == PARAMO_E_CLOSED)
-        return CODE_DONE; /* it stood by, and the job is over */
+        return CODE_DONE; /* a scheduler that stood by until the job was over */
     return err == PARAMO_OK ? CODE_DONE : code_fail(verb_name(r->verb), err, cause);
 }
 
@@ -202,7 +202,7 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
                 sizeof host - 1);
         return CODE_USAGE;
     }
-    int bare = *first == '[' && host_len > 2 && colon[-1] == ']'; /* the variable has no brackets */
+    int bare = *first == '[' && host_len > 2 && colon[-1] == ']'; /* the variable takes no brackets */
     host_len -= bare ? 2 : 0;
     memcpy(host, first + bare, host_len);
     host[host_len] = '\0';
@@ -268,8 +268,8 @@ static int cmd_role(const struct role *r, int argc, char **argv)
         return code;
     paramo_config_init(&s.cfg);
     if (r->role == PARAMO_ROLE_SCHEDULER)
-        s.cfg.num_servers = s.cfg.num_workers = 0; /* must be given */
-    unsetenv("DMLC_ROLE");                         /* the verb says it */
+        s.cfg.num_servers = s.cfg.num_workers = 0; /* both must be given */
+    unsetenv("DMLC_ROLE");                         /* the verb is the role */
     paramo_err err = paramo_config_from_env(&s.cfg);
     if (err)
         return code_fail(verb_name(r->verb), err, paramo_last_error());

@@ -1,15 +1,16 @@
 /*
  * paramo run: one job as processes on this machine: a scheduler, S servers, W workers, each running COMMAND with its
- * place in the job in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER,
- * DMLC_NUM_WORKER, DMLC_RANK, PARAMO_TOKEN). It knows nothing of what COMMAND does.
+ * role in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER, DMLC_NUM_WORKER,
+ * DMLC_RANK, PARAMO_TOKEN). It never knows what COMMAND does.
  *
- * The scheduler's node reports the state of the job on a socket (PARAMO_NOTIFY_FD). Until the job is complete it
- * needs every node, and the others would wait for a dead one until their time-out; so a node that fails before that
- * ends the job. A COMMAND that runs no scheduler reports nothing, and is not stopped.
+ * The scheduler reports on a socket (PARAMO_NOTIFY_FD) that it listens, and that the job is complete, which means that
+ * all nodes have joined. Until then the job needs every node, and the others would wait for a dead one until their
+ * time-out. So a node that fails before that ends the job. If COMMAND runs no scheduler, there are no reports, and it
+ * is not stopped.
  *
- * When the job is complete, the nodes learn of a death from Paramo itself. This program only makes sure that no
- * process is left: every child has its own process group, which is killed when the child ends, and dies with this
- * program (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
+ * After that the nodes learn of a death from Paramo itself. This program only makes sure that no process is left: every
+ * child has its own process group, which is killed when the child ends, and dies with this program (PR_SET_PDEATHSIG).
+ * Tests: test/e2e/run.sh, test/e2e/kill.sh.
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
@@ -32,17 +33,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TERM_SECONDS = 5 }; /* between SIGTERM and SIGKILL */
-enum { RETURNS_MAX = 20 }; /* how often a scheduler that keeps its state is started again */
-enum { IDLE_SECONDS = 2 }; /* for scheduler and servers once every worker has ended and one has failed */
-/* A full disk: a scheduler with --state tries for up to 33 s to save the job's end, and then says why it cannot. */
+enum { TERM_SECONDS = 5 };  /* between SIGTERM and SIGKILL; arbitrary */
+enum { RESTARTS_MAX = 20 }; /* how often a scheduler that keeps its state is started again */
+enum {
+    IDLE_SECONDS = 2
+}; /* for scheduler and servers when every worker has ended and one has failed; arbitrary */
+/* A scheduler with --state and a full disk tries for up to 33 s to save the end of the job, and then reports why it
+ * cannot. */
 enum { STATE_SECONDS = 40 };
 
-/* How far the end has come; it only goes down this list. */
+/* The phases of the end of a job, in their order. */
 enum phase {
     PHASE_RUNNING,  /* no deadline */
     PHASE_ENDING,   /* nodes are expected to end by themselves; at the deadline they get SIGTERM */
-    PHASE_STOPPING, /* SIGTERM is out; at the deadline they get SIGKILL */
+    PHASE_STOPPING, /* they have got SIGTERM; at the deadline they get SIGKILL */
     PHASE_KILLED
 };
 
@@ -51,23 +55,22 @@ struct job {
     struct run_output output;
     const struct run_options *options;
     const sigset_t *mask;        /* of the children */
-    int returns;                 /* of the scheduler */
+    int restarts;                /* of the scheduler */
     int notify;                  /* our end of the scheduler's socket; -1: closed */
-    int listening, complete;     /* what it has reported there */
-    const struct child *missing; /* it failed before the job was complete, which ended the job */
+    int listening, complete;     /* reported by the scheduler */
+    const struct child *missing; /* the node that failed before the job was complete, which ended the job */
     size_t n;
     size_t running, workers_running;
-    int worker_code;          /* of the first worker that failed, 0: none did */
-    const struct child *rest; /* the first server, or the scheduler, that has failed of itself */
-    const struct child *dead; /* the same, or killed from outside; the job cannot do without it */
-    size_t cut_short;         /* workers that were stopped because of that */
-    int state_left;           /* the scheduler was stopped before it had removed the job's state */
-    int reported;             /* a failure has been named: what follows from it is not news */
-    int interrupts;
-    int ended_by; /* SIGTERM or SIGHUP: it decides the exit code, not the workers' codes; 0: none came */
+    int worker_code;            /* of the first worker that failed, 0: none did */
+    const struct child *failed; /* the first server, or the scheduler, that has failed by itself */
+    const struct child *dead;   /* the same, but also one that was killed from outside */
+    size_t cut_short;           /* workers that were stopped because `dead` had ended */
+    int state_left;             /* the scheduler was stopped before it had removed the job's state */
+    int reported;               /* a failure has been reported: those that follow from it are not */
+    int interrupts;             /* SIGINT, SIGTERM and SIGHUP that came */
+    int ended_by;               /* SIGTERM or SIGHUP, which decides the exit code; 0: neither came */
     int grace_s;
-    int spare; /* servers that may fail while the job continues: it keeps that many copies, or restores what is
-                  lost */
+    int spare; /* servers that may still fail: the job has as many copies of its rows, or restores them */
     int verbose;
     enum phase phase;
     int64_t deadline_ms;
@@ -117,13 +120,13 @@ static void job_signal(struct job *job, const char *role, int sig)
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
         if (c->running && (!role || strcmp(c->role, role) == 0)) {
-            c->told = 1;
+            c->signalled = 1;
             kill(-c->pid, sig);
         }
     }
 }
 
-/* The rest has `seconds` from now, or less if less was left. */
+/* The processes that still run have `seconds` from now, or less if a deadline is nearer. */
 static void job_expect_end(struct job *job, int seconds)
 {
     int64_t deadline = now_ms() + (int64_t)seconds * 1000;
@@ -139,7 +142,8 @@ static void job_kill(struct job *job)
     job->phase = PHASE_KILLED;
 }
 
-/* The scheduler goes last, so that its end is no news to the others. */
+/* Sends SIGTERM to all children but the scheduler, and to the scheduler when it runs alone: so no node reports that the
+ * scheduler has ended. */
 static void job_signal_stop(struct job *job)
 {
     int last = job->running == 1;
@@ -147,9 +151,9 @@ static void job_signal_stop(struct job *job)
         struct child *c = &job->children[i];
         if (!c->running)
             continue;
-        c->told = 1;
+        c->signalled = 1;
         kill(-c->pid, SIGTERM);
-        kill(-c->pid, SIGCONT); /* a stopped process would never see it */
+        kill(-c->pid, SIGCONT); /* a stopped process would not handle SIGTERM */
     }
 }
 
@@ -160,8 +164,8 @@ static void job_stop(struct job *job)
     job->deadline_ms = now_ms() + TERM_SECONDS * 1000;
 }
 
-/* Its end has been told. */
-static void job_cannot(struct job *job, const struct child *missing)
+/* Ends the job, which lacks a node. child_report has reported the end of the node. */
+static void job_give_up(struct job *job, const struct child *missing)
 {
     char label[64];
     job->missing = missing;
@@ -179,7 +183,7 @@ static void job_deadline(struct job *job)
         return;
     }
     if (!scheduler->running && scheduler->code != 0 && !job->listening && job->workers_running > 0) {
-        job_cannot(job, scheduler);
+        job_give_up(job, scheduler);
         return;
     }
     job->state_left = job->options->state && scheduler->running;
@@ -192,8 +196,8 @@ static void job_deadline(struct job *job)
     job_stop(job);
 }
 
-/* The job waits for a node that will not come. */
-static int job_misses(const struct job *job, const struct child *c)
+/* Has the node failed before the job is complete? Then the others would wait for it in vain. */
+static int job_lacks(const struct job *job, const struct child *c)
 {
     return job->listening && !job->complete && !c->running && c->code != 0 && job->phase < PHASE_STOPPING;
 }
@@ -202,12 +206,12 @@ static void child_report(struct job *job, const struct child *c, int status)
 {
     char label[64], how[96];
     int failed = c->code != 0;
-    int killed = WIFSIGNALED(status) && !c->told;
-    int news = killed || (failed && !c->told && !job->reported);
+    int killed = WIFSIGNALED(status) && !c->signalled;
+    int news = killed || (failed && !c->signalled && !job->reported);
     if (!news && !job->verbose)
         return;
     if (news)
-        run_output_flush(&job->output, &c->out); /* its last words come before ours */
+        run_output_flush(&job->output, &c->out); /* its last lines come before ours */
     job->reported |= failed;
     if (WIFSIGNALED(status))
         snprintf(how, sizeof how, "was killed by signal %d (%s)", WTERMSIG(status),
@@ -215,10 +219,10 @@ static void child_report(struct job *job, const struct child *c, int status)
     else
         snprintf(how, sizeof how, "ended with exit code %d", c->code);
     fprintf(stderr, "paramo run: %s, pid %d, %s%s\n", child_label(c, label, sizeof label), (int)c->pid, how,
-            job_misses(job, c) && !job->interrupts ? " before the job was complete: ending it" : "");
+            job_lacks(job, c) && !job->interrupts ? " before the job was complete: ending it" : "");
 }
 
-/* The scheduler's socket, new for each that is started; 0, or errno after which nothing was begun. */
+/* Starts a child; each scheduler gets a new socket for its reports. Returns 0, or errno if the child does not run. */
 static int job_start_child(struct job *job, struct child *c)
 {
     char *own[] = {(char *)"paramo", (char *)c->role, NULL};
@@ -244,16 +248,16 @@ static int job_start_child(struct job *job, struct child *c)
     return 0;
 }
 
-/* A scheduler that was killed and has kept its state: is it at work again? */
-static int scheduler_returns(struct job *job, struct child *c, int status)
+/* Starts a scheduler again that was killed and has kept its state. Returns 1 if it runs. */
+static int restart_scheduler(struct job *job, struct child *c, int status)
 {
-    if (c != &job->children[0] || !job->options->state || !WIFSIGNALED(status) || c->told ||
-        job->phase != PHASE_RUNNING || job->workers_running == 0 || job->returns == RETURNS_MAX)
+    if (c != &job->children[0] || !job->options->state || !WIFSIGNALED(status) || c->signalled ||
+        job->phase != PHASE_RUNNING || job->workers_running == 0 || job->restarts == RESTARTS_MAX)
         return 0;
-    job->returns++;
+    job->restarts++;
     run_output_flush(&job->output, &c->out);
     run_output_end(&c->out);
-    if (c->out.fd >= 0) /* something it has left behind holds the other end */
+    if (c->out.fd >= 0) /* a process that it has started holds the other end */
         close(c->out.fd);
     c->out.fd = -1;
     int e = job_start_child(job, c);
@@ -265,13 +269,13 @@ static int scheduler_returns(struct job *job, struct child *c, int status)
     return e == 0;
 }
 
-/* Has a server or the scheduler failed of itself? If one is killed from outside while workers run, the workers
- * decide: they fail, or continue without it. */
-static int failed_itself(const struct job *job, const struct child *c, int status)
+/* Has this server, or the scheduler, failed by itself? If it was killed from outside while workers run, the exit codes
+ * of the workers count: they fail, or continue without it. */
+static int failed_by_itself(const struct job *job, const struct child *c, int status)
 {
     int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     int outside = sig == SIGKILL || sig == SIGTERM || sig == SIGINT || sig == SIGHUP;
-    return c->code != 0 && !c->told && !job->interrupts && !(outside && job->workers_running > 0);
+    return c->code != 0 && !c->signalled && !job->interrupts && !(outside && job->workers_running > 0);
 }
 
 static void child_ended(struct job *job, struct child *c, int status)
@@ -279,24 +283,25 @@ static void child_ended(struct job *job, struct child *c, int status)
     c->running = 0;
     c->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     job->running--;
-    if (scheduler_returns(job, c, status))
+    if (restart_scheduler(job, c, status))
         return;
     child_report(job, c, status);
-    int needed = job_misses(job, c);
+    int needed = job_lacks(job, c);
     if (strcmp(c->role, "worker") == 0) {
-        int stopped = c->code != 0 && c->told && !job->interrupts && (job->missing || job->dead);
+        int stopped = c->code != 0 && c->signalled && !job->interrupts && (job->missing || job->dead);
         job->workers_running--;
         job->cut_short += stopped && !job->missing;
         if (job->worker_code == 0 && !stopped)
             job->worker_code = c->code;
     } else if (c->code != 0 && job->complete && job->spare > 0 && c != &job->children[0]) {
-        job->spare--; /* the scheduler knows better, and ends the job if it must */
+        job->spare--; /* the scheduler decides, and ends the job if rows are lost */
     } else if (c->code != 0) {
-        if (!job->rest && failed_itself(job, c, status))
-            job->rest = c;
-        if (!job->dead && !c->told && !job->interrupts)
+        if (!job->failed && failed_by_itself(job, c, status))
+            job->failed = c;
+        if (!job->dead && !c->signalled && !job->interrupts)
             job->dead = c;
-        /* If the scheduler fails before it listens, the others would wait for it, unless all fail as it does. */
+        /* If the scheduler fails before it listens, the others would wait for it, unless they fail for the same
+         * cause. */
         int early = c == &job->children[0] && !job->listening;
         job_expect_end(job, !early ? job->grace_s : WIFSIGNALED(status) ? 0 : IDLE_SECONDS);
     }
@@ -312,8 +317,8 @@ static void child_ended(struct job *job, struct child *c, int status)
                                 : job->options->end_s);
 }
 
-/* The scheduler says how far the job is. */
-static void job_hears(struct job *job)
+/* Reads a report of the scheduler about the state of the job. */
+static void job_read_notice(struct job *job)
 {
     char message[64];
     ssize_t n = recv(job->notify, message, sizeof message - 1, MSG_DONTWAIT);
@@ -328,8 +333,8 @@ static void job_hears(struct job *job)
     job->listening |= strstr(message, "listening") != NULL;
     job->complete |= strstr(message, "complete") != NULL;
     for (size_t i = 0; i < job->n; i++) {
-        if (job_misses(job, &job->children[i]))
-            job_cannot(job, &job->children[i]);
+        if (job_lacks(job, &job->children[i]))
+            job_give_up(job, &job->children[i]);
     }
 }
 
@@ -341,7 +346,7 @@ static void job_reap(struct job *job)
         if (!c->running || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == 0)
             continue;
-        /* While it is a zombie no other process has its number: its process group can be killed safely. */
+        /* While it is a zombie, no other process can have its id: its process group can be killed safely. */
         kill(-c->pid, SIGKILL);
         int status = 0;
         waitpid(c->pid, &status, 0);
@@ -371,7 +376,7 @@ static void job_on_signal(struct job *job, int sig)
         job_expect_end(job, job->grace_s);
 }
 
-/* Milliseconds until something is due; -1: nothing is. */
+/* Milliseconds until the next held message or the deadline; -1: there is neither. */
 static int job_timeout(const struct job *job)
 {
     int64_t due = run_output_due(&job->output);
@@ -381,7 +386,7 @@ static int job_timeout(const struct job *job)
     return due < 0 ? -1 : left > 0 ? (int)left : 0;
 }
 
-/* 0: there is none. */
+/* Handles one pending signal. Returns 0 if there is none. */
 static int job_take_signal(struct job *job, int signal_fd)
 {
     struct signalfd_siginfo info;
@@ -405,17 +410,17 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
         if ((job->phase == PHASE_ENDING || job->phase == PHASE_STOPPING) && now >= job->deadline_ms)
             job_deadline(job);
         if (ready <= 0)
-            continue; /* the time, or EINTR: every signal we handle is blocked */
+            continue; /* the timeout or EINTR; the signals that we handle are blocked, and come through signal_fd */
         for (size_t i = 0; i < job->n; i++) {
             if (fds[i + 2].revents)
                 run_output_read(&job->output, &job->children[i].out, now);
         }
         if (fds[1].revents) /* before deaths: the scheduler's messages are older */
-            job_hears(job);
+            job_read_notice(job);
         if (fds[0].revents & POLLIN)
             job_take_signal(job, signal_fd);
     }
-    while (job_take_signal(job, signal_fd)) /* the last came with the last child's end */
+    while (job_take_signal(job, signal_fd)) /* those that came with the end of the last child */
         continue;
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
@@ -424,7 +429,7 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
     }
 }
 
-/* The last line when a worker has failed, or had to be stopped: how the other workers and the job ended. */
+/* Prints the last line after a worker has failed or was stopped: how the other workers and the job ended. */
 static void job_report(const struct job *job, const struct child *failed, size_t workers, size_t well,
                        int enough)
 {
@@ -449,12 +454,12 @@ static void job_report(const struct job *job, const struct child *failed, size_t
         fprintf(stderr, "paramo run: no worker succeeded; exit code %d is that of %s\n", failed->code, label);
 }
 
-/* The exit code. A server or scheduler that fails because of a worker is no news, nor is one that fails when
- * enough workers have succeeded all the same. */
+/* Returns the exit code. If a worker has failed, or enough workers have succeeded, the code of a failed server or
+ * scheduler does not count. */
 static int job_sum_up(const struct job *job)
 {
     size_t workers = 0, well = 0;
-    const struct child *first = NULL, *other = job->missing ? job->missing : job->rest;
+    const struct child *first = NULL, *other = job->missing ? job->missing : job->failed;
     char label[64];
     for (size_t i = 0; i < job->n; i++) {
         const struct child *c = &job->children[i];
@@ -475,9 +480,9 @@ static int job_sum_up(const struct job *job)
         job_report(job, job->dead, workers, well, enough);
         return enough ? 0 : job->dead->code;
     }
-    if (job->rest && !job->missing)
-        fprintf(stderr, "paramo run: every worker succeeded; exit code %d is that of %s\n", job->rest->code,
-                child_label(job->rest, label, sizeof label));
+    if (job->failed && !job->missing)
+        fprintf(stderr, "paramo run: every worker succeeded; exit code %d is that of %s\n", job->failed->code,
+                child_label(job->failed, label, sizeof label));
     if (!other && job->state_left && !job->interrupts) {
         fprintf(
             stderr,
@@ -491,7 +496,7 @@ static int job_sum_up(const struct job *job)
 
 /* ---- the verb ---- */
 
-/* What the nodes read from the environment. */
+/* Sets the environment variables of the options that the nodes read. */
 static void export_settings(const struct options *o)
 {
     static const enum option_id settings[] = {
@@ -503,7 +508,7 @@ static void export_settings(const struct options *o)
         setenv("PARAMO_VAN", option_text(o, OPT_VAN), 1);
 }
 
-/* The scheduler looks, too, but its program may be any, with any exit code. */
+/* The scheduler checks this, too, but it may be any program, with any exit code. */
 static int state_can_be_kept(const char *dir)
 {
     char inside[PATH_MAX];
@@ -566,7 +571,7 @@ static int job_start(struct job *job)
     size_t servers = (size_t)job->options->servers;
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
-        size_t k = i; /* scheduler, servers, workers */
+        size_t k = i; /* in the order scheduler, servers, workers */
         c->role = k == 0 ? "scheduler" : k <= servers ? "server" : "worker";
         c->rank = k == 0 ? 0 : (int)(k <= servers ? k - 1 : k - 1 - servers);
         if (k == 0)

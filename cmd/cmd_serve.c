@@ -33,7 +33,7 @@ static const char more[] =
     "  curl --data-binary '0 3:1 17:1' http://127.0.0.1:8080/predict\n"
     "  curl --data '{\"rows\": [\"0 3:1 17:1\", \"9:1\"]}' http://127.0.0.1:8080/predict\n";
 
-/* The folder of the model, by either name of the option; NULL: none is given. */
+/* The folder of the model, from --model-in or --model; NULL: neither is given. */
 static const char *model_folder(const struct options *o)
 {
     const char *folder = option_text(o, OPT_MODEL_IN);
@@ -42,12 +42,12 @@ static const char *model_folder(const struct options *o)
 
 #ifdef PARAMO_HAVE_MICROHTTPD
 
-#define TICK_MS   100 /* between looks at deadlines */
-#define DRAIN_MS  5   /* the same once it ends */
-#define REFRESH_S 5   /* between two copies of a job's model */
+#define TICK_MS   100 /* between two checks of deadlines; arbitrary, as the next one */
+#define DRAIN_MS  5   /* the same while the server ends */
+#define REFRESH_S 5   /* between two copies of a job's model; the 5 of --refresh in option_table.h */
 #define NS_PER_MS 1000000
 
-/* The next signal of the set, or 0 when `ms` milliseconds are over. */
+/* Waits for a signal of the set. Returns 0 after `ms` milliseconds without one. */
 static int next_signal(const sigset_t *set, long ms)
 {
     struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
@@ -62,7 +62,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
 }
 
-/* Until a signal to end. */
+/* Serves until SIGTERM or SIGINT. */
 static void run(struct service *service, struct reloader *reloader, struct http_server *server,
                 const sigset_t *set)
 {
@@ -82,7 +82,7 @@ static void run(struct service *service, struct reloader *reloader, struct http_
     }
 }
 
-/* Until all requests are answered, their time is over, or a second signal comes. */
+/* Waits until all connections are closed or have expired, or a second signal comes. */
 static void drain(struct http_server *server, const sigset_t *set)
 {
     while (http_drain(server) > 0) {
@@ -93,7 +93,8 @@ static void drain(struct http_server *server, const sigset_t *set)
     }
 }
 
-/* *live: the caller's, after the service is closed; NULL: the model is in a folder. */
+/* Opens the service. *live: the caller frees it after the service is closed; it stays NULL if the model is in a
+ * folder. */
 static paramo_err open_service(const struct options *o, const char *token, struct live **live,
                                struct service **service)
 {
@@ -118,13 +119,13 @@ static paramo_err serve(const struct options *o, const char *token)
                                 .max_connections = (size_t)option_number(o, OPT_MAX_CONNECTIONS),
                                 .timeout_s = (unsigned)option_number(o, OPT_SERVE_TIMEOUT),
                                 .idle_timeout_s = (unsigned)option_number(o, OPT_IDLE_TIMEOUT)};
-    static struct reloader reloader; /* its thread may outlive this function */
+    static struct reloader reloader; /* static, because its thread may outlive this function */
     struct service *service;
     struct http_server *server;
     sigset_t set;
     if (http.threads == 0)
         http.threads = input_available_cpus();
-    /* Blocked before threads start, so that only run() and drain() take them. */
+    /* The signals are blocked before threads start, so that only run() and drain() get them. */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
@@ -141,7 +142,7 @@ static paramo_err serve(const struct options *o, const char *token)
         live_free(live);
         return err;
     }
-    int idle = 1; /* nothing uses the service any more */
+    int idle = 1; /* no thread uses the service any more */
     err = reloader_start(&reloader, service);
     if (err == PARAMO_OK) {
         (void)fprintf(stderr, "paramo serve: listening on port %u\n", http_port(server));

@@ -1,5 +1,5 @@
 /*
- * paramo status: the state of a live cluster, as text and as JSON. Tests: test/e2e/status.sh.
+ * paramo status: prints the state of a live cluster, as text or JSON. Tests: test/e2e/status.sh.
  */
 #include "cmd/admin_json.h"
 #include "cmd/admin_target.h"
@@ -20,7 +20,7 @@
 struct row {
     paramo_cluster_node node;
     bool reported;                /* report is set */
-    paramo_cluster_report report; /* of all its shards together */
+    paramo_cluster_report report; /* the sums over all its shards */
     bool counts;                  /* clocks is set */
     paramo_cluster_clocks clocks;
 };
@@ -28,7 +28,7 @@ struct row {
 struct state {
     paramo_cluster_info info;
     paramo_cluster_status status;
-    struct row *row; /* info.nodes of them */
+    struct row *row; /* [info.nodes] */
     const paramo_cluster *cluster;
 };
 
@@ -103,7 +103,7 @@ static uint32_t rank_of(const struct state *s, uint32_t id)
     return 0;
 }
 
-/* The next migration between servers of this view, from *at on. */
+/* Finds the next migration from index *at on whose source and target are both known. */
 static bool next_migration(const struct state *s, uint32_t *at, paramo_cluster_migration *migration)
 {
     migration->size = sizeof *migration;

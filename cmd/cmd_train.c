@@ -1,5 +1,5 @@
 /*
- * paramo train: options, signals, the summary. The job itself is learn/train/train.c. Tests:
+ * paramo train: options, signals, and the summary as text or JSON. The job itself is learn/train/train.c. Tests:
  * test/e2e/train.sh, cli.sh.
  */
 #include "cmd/darlin_args.h"
@@ -76,11 +76,11 @@ static void on_signal(int sig)
 {
     static volatile sig_atomic_t before;
     (void)sig;
-    int ends = train_interrupt();
+    int ends = train_interrupt(); /* train.h explains the numbers */
     if (ends == 3)
         return;
     if (before++ > 0 || !ends)
-        _exit(CODE_INTERRUPTED); /* a second time, or before there is anything to end cleanly */
+        _exit(CODE_INTERRUPTED); /* the second signal, or there is nothing to end cleanly yet */
     if (ends == 2)
         return;
     static const char text[] = "paramo train: ending after the current batches; again to leave at once\n";
@@ -90,7 +90,7 @@ static void on_signal(int sig)
 
 /* ---- results ---- */
 
-/* "logloss", "mean_logloss": a mean loss as it is shown, under its objective's key. */
+/* Adds a mean loss, as it is shown, under the key of its objective after a prefix: "logloss", "mean_logloss". */
 static int put_loss(json_t *j, const char *prefix, const struct objective *o, double loss)
 {
     char key[64];
@@ -124,7 +124,7 @@ static json_t *epoch_json(const struct objective *o, size_t number, const struct
     return j;
 }
 
-/* "factor_alpha" for the prefix "factor-". */
+/* Adds "factor_alpha" for the prefix "factor-". */
 static void put_alpha(json_t *j, const char *prefix, double alpha)
 {
     char key[48];
@@ -150,7 +150,7 @@ static json_t *filters_json(const struct train_result *r)
     return list;
 }
 
-/* The worker that others waited for longest; -1: none. */
+/* The rank of the worker for which others waited longest; -1: none waited. */
 static int most_awaited(const double *pace)
 {
     int most = -1;
@@ -187,7 +187,7 @@ static void print_calibration(const struct train_result *r)
         (void)printf("; %u steps\n", c->knots);
 }
 
-/* Pulls of each table by age. */
+/* The pulls of each table by the age of their values, in clocks. */
 static json_t *ages_json(const struct train_options *o, const double *pace)
 {
     json_t *tables = json_object();
@@ -377,7 +377,7 @@ static int print_summary(const struct options *s, const struct train_options *op
         (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
                      r->dead_workers, r->dead_workers == 1 ? "" : "s", r->dealt_again,
                      r->dealt_again == 1 ? "" : "s");
-    /* a terminal that shows standard error has it already */
+    /* if both streams are a terminal, it shows the warning already */
     if (r->warning[0] != '\0' && !(isatty(STDOUT_FILENO) && isatty(STDERR_FILENO)))
         (void)printf("warning: %s\n", r->warning);
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -385,7 +385,7 @@ static int print_summary(const struct options *s, const struct train_options *op
     return CODE_DONE;
 }
 
-/* Draws the losses, if it is asked for and there is an epoch. Returns the exit code. */
+/* Draws the losses for --plot, if there is an epoch. Returns the exit code. */
 static int plot(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
     const char *path = option_text(s, OPT_PLOT);
@@ -395,14 +395,14 @@ static int plot(const struct options *s, const struct train_options *o, const st
     return err == PARAMO_OK ? CODE_DONE : code_fail("train", err, paramo_last_error());
 }
 
-/* -1, or the exit code: can the plot be written? */
+/* Can the file of --plot be written? Returns -1, or the exit code. */
 static int check_plot(const struct options *s)
 {
     paramo_err err = data_args_check_plot(s);
     return err == PARAMO_OK ? -1 : code_fail("train", err, paramo_last_error());
 }
 
-/* -1, or the exit code: the data must have names and be read twice. */
+/* For --keep-names the data must have names, and must be files that can be read twice. Returns -1, or the exit code. */
 static int check_names(const struct options *s, const struct train_options *o)
 {
     const struct option_list *files = option_list(s, OPT_DATA);
@@ -418,7 +418,7 @@ static int check_names(const struct options *s, const struct train_options *o)
     return -1;
 }
 
-/* Of the model that was saved. Returns the exit code. */
+/* Saves the names of the features of the saved model. Returns the exit code. */
 static int save_names(const struct train_options *o)
 {
     struct reader_options reader = o->reader;
@@ -433,7 +433,7 @@ static int save_names(const struct train_options *o)
     return CODE_DONE;
 }
 
-/* For the node that has the scheduler. */
+/* Sets the variables of the options that the scheduler's node reads. */
 static void export_checkpoints(const struct options *s)
 {
     static const enum option_id settings[] = {
@@ -442,7 +442,7 @@ static void export_checkpoints(const struct options *s)
     options_export(s, settings, sizeof settings / sizeof *settings);
 }
 
-/* All chains in one variable, for each process of the job that is a worker. Returns -1 or the exit code. */
+/* Puts all chains into one environment variable, which workers read. Returns -1 or the exit code. */
 static int export_filters(const struct options *s, struct train_options *o)
 {
     const struct option_list *list = option_list(s, OPT_FILTER);
@@ -461,7 +461,7 @@ static int export_filters(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* What a node refuses, chains of filters and plugins for example, is refused before the work of a cross-validation. */
+/* Settings that a node refuses, such as wrong chains of filters or plugins, are refused before a cross-validation. */
 static paramo_err settings_check(const paramo_config *config)
 {
     paramo_node *node;
@@ -469,7 +469,7 @@ static paramo_err settings_check(const paramo_config *config)
     return err == PARAMO_OK ? paramo_stop(node) : err;
 }
 
-/* Of a worker, or a job in one process. */
+/* Cross-validates few rows, in a worker or a job in one process, if no option decides how long to train. */
 static paramo_err cross_validate(const struct options *s, struct train_options *o, struct crossval *cv)
 {
     struct progress progress;

@@ -1,6 +1,6 @@
 /*
- * paramo tune: finds good options for `paramo train`. The search is learn/tune/search.c, what is shown of it
- * tuning.c. Tests: test/e2e/tune.sh, test/learn/test_tune.c.
+ * paramo tune: finds good options for `paramo train`. The search is in learn/tune/search.c, the reports are in tuning.c
+ * and tuning_plot.c. Tests: test/e2e/tune.sh, test/learn/test_tune.c.
  */
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
@@ -71,11 +71,13 @@ static void show(const struct tuning *t, size_t trial, uint64_t epochs, const st
                   o->seconds, settings);
 }
 
+/* Is there a trial at this place of standing? */
 static int stands(const struct tuning *t, size_t place)
 {
     return t->standing[place].trial || t->standing[place].folds;
 }
 
+/* tune_search.drop: ends a trial that learns no more epochs. */
 static void drop(void *arg, size_t number)
 {
     struct tuning *t = arg;
@@ -95,7 +97,8 @@ static void drop_all(struct tuning *t)
             drop(t, t->standing[i].number);
 }
 
-/* The place of a trial's job, the paused one or a new one. *none: its model is too large to be cross-validated. */
+/* The place of a trial in standing: it is paused there, or is made now. *none: its model is too large for a
+ * cross-validation, and there is no trial. */
 static paramo_err standing(struct tuning *t, size_t number, const double *point, size_t *place, int *none)
 {
     struct train_options o = t->base;
@@ -110,7 +113,7 @@ static paramo_err standing(struct tuning *t, size_t number, const double *point,
             return PARAMO_OK;
         }
     }
-    assert(at <= TUNE_KEPT); /* the search drops the others */
+    assert(at <= TUNE_KEPT); /* the search has dropped all but TUNE_KEPT trials */
     tune_apply(&t->space, point, &o);
     o.epochs = t->search.epochs;
     o.quiet = 2;
@@ -144,6 +147,7 @@ static paramo_err learn(struct tuning *t, size_t number, const double *point, ui
     return err;
 }
 
+/* tune_search.train: the outcome comes from the journal, or from training. */
 static paramo_err train_point(void *arg, size_t trial, const double *point, uint64_t epochs,
                               struct tune_outcome *outcome)
 {
@@ -168,7 +172,8 @@ static paramo_err train_point(void *arg, size_t trial, const double *point, uint
 
 /* ---- settings ---- */
 
-/* What a model, its data and its options are, for the file of the search. The caller frees it. */
+/* The options and the size of the data, by which the journal recognizes the search. NULL: no memory. The caller frees
+ * it. */
 static char *search_text(const struct tuning *t)
 {
     static const enum option_id left_out[] = {OPT_TRIALS,    OPT_TUNE_TIME, OPT_TUNE_LOG, OPT_PLOT,
@@ -184,7 +189,7 @@ static char *search_text(const struct tuning *t)
     return text;
 }
 
-/* The command line that trains the best point on all rows. */
+/* The command line that trains the best settings on all rows. NULL: no memory. The caller frees it. */
 static char *command_text(const struct tuning *t)
 {
     static const enum option_id left_out[] = {OPT_TRIALS, OPT_TUNE_TIME, OPT_TUNE_LOG, OPT_PLOT,
@@ -194,7 +199,7 @@ static char *command_text(const struct tuning *t)
     char settings[4096], long_enough[64] = "";
     char *given = given_text(t->options, left_out, sizeof left_out / sizeof *left_out), *text = NULL;
     (void)tune_text(&t->space, best->point, settings, sizeof settings);
-    if (t->plan.folds == 0) /* else train cross-validates them, and finds the same number */
+    if (t->plan.folds == 0) /* with folds, train cross-validates, and finds the same number of epochs */
         (void)snprintf(long_enough, sizeof long_enough, " --epochs %" PRIu64 " --hold-out 0",
                        best->outcome.epochs);
     if (given && asprintf(&text, "paramo train%s%s%s%s", given, settings, long_enough,
@@ -204,7 +209,7 @@ static char *command_text(const struct tuning *t)
     return text;
 }
 
-/* What is tuned: all that is not given. Returns -1, or the exit code. */
+/* Tunes all options that are not given. Returns -1, or the exit code. */
 static int make_space(struct tuning *t)
 {
     const struct options *s = t->options;
@@ -244,7 +249,7 @@ static int make_tuning(struct tuning *t)
 
 /* ---- the search ---- */
 
-/* Before anything takes long. */
+/* Checks the files to write, before any work. */
 static paramo_err check_outputs(const struct tuning *t)
 {
     const char *out = option_text(t->options, OPT_MODEL_OUT);
@@ -252,7 +257,7 @@ static paramo_err check_outputs(const struct tuning *t)
     return err == PARAMO_OK && out ? modelio_prepare(out) : err;
 }
 
-/* Without folds. */
+/* Opens the rows, if there are no folds. */
 static paramo_err open_rows(struct tuning *t)
 {
     for (size_t i = 0; i < t->base.data_n; i++)
@@ -291,7 +296,7 @@ static paramo_err open_all(struct tuning *t)
     return err;
 }
 
-/* Trains the best point on all rows. */
+/* Trains the best settings on all rows, and saves the model. */
 static paramo_err train_best(struct tuning *t)
 {
     const struct tune_trial *best = &t->search.trial[t->search.best];
@@ -345,7 +350,7 @@ static paramo_err search(struct tuning *t)
     return PARAMO_OK;
 }
 
-/* The exit code of a search that came to its end. */
+/* Prints the result of a search. Returns the exit code. */
 static int print(struct tuning *t)
 {
     const char *plot = option_text(t->options, OPT_PLOT);

@@ -34,7 +34,7 @@ static int refuse_without(const struct options *s)
     return name ? options_wrong(s, "--%s needs --solver darlin", name) : -1;
 }
 
-/* The name of a filter in these chains that holds rows of a push back, or NULL. chains may be NULL. */
+/* The name of a filter in these chains that delays rows of a push, or NULL. chains may be NULL. */
 static const char *holds_back(const char *chains)
 {
     static const char *const names[] = {"topk", "threshold", "skip", "significant"};
@@ -47,7 +47,7 @@ static const char *holds_back(const char *chains)
     return NULL;
 }
 
-/* A step waits for the gradients of all rows, so none may stay with a worker. */
+/* A step needs the gradients of all rows, so a filter may keep none of them on a worker. */
 static int refuse_filters(const struct options *s)
 {
     const struct option_list *list = option_list(s, OPT_FILTER);
@@ -61,7 +61,7 @@ static int refuse_filters(const struct options *s)
                 : -1;
 }
 
-/* Options that mean nothing to it, or that it cannot do. */
+/* Refuses options without a meaning for darlin, and those that it does not support. */
 static int refuse_others(const struct options *s, const struct train_options *o)
 {
     static const enum option_id others[] = {OPT_BATCH,        OPT_AHEAD,          OPT_CONSISTENCY,

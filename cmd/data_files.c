@@ -13,7 +13,7 @@
 
 #define FIELDS_SHOWN 64 /* in text; arbitrary */
 
-/* -1, or the exit code after a message that names what is missing. */
+/* -1, or the exit code after a message that names the missing or wrong option. */
 static int check(const struct options *o, int needs_out)
 {
     const struct option_list *files = option_list(o, OPT_DATA);
@@ -39,7 +39,7 @@ static struct rearrange_from from_of(const struct options *o)
     return (struct rearrange_from){.format = data_args_format(o), .paths = files->item, .n = files->n};
 }
 
-/* Takes j. */
+/* Frees j. */
 static int print_json(FILE *to, json_t *j)
 {
     const int done = j && json_dumpf(j, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 &&
@@ -48,7 +48,7 @@ static int print_json(FILE *to, json_t *j)
     return done ? CODE_DONE : code_fail("data", PARAMO_E_IO, "cannot write the report");
 }
 
-/* What was written: "out.csv: 20 rows". rest NULL: one file. */
+/* Reports the files that were written: "out.csv: 20 rows". rest NULL: there is only one. */
 static int print_written(const struct options *o, const char *out, uint64_t rows, const char *rest,
                          uint64_t others)
 {
@@ -112,7 +112,7 @@ int data_shuffle(const struct options *o)
     return err == PARAMO_OK ? print_written(o, out, rows, NULL, 0) : fail(err);
 }
 
-/* A reader of the files. Returns -1 or the exit code. */
+/* Opens a reader of the files. Returns -1 or the exit code. */
 static int open_reader(const struct options *o, enum reader_fields fields, struct columns **columns,
                        struct reader **reader)
 {

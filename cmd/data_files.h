@@ -1,5 +1,6 @@
 /*
- * The subcommands of `paramo data` that read files. Each returns the exit code. Tests: test/e2e/data.sh.
+ * The subcommands of `paramo data` that read files. Each returns the exit code. cmd_data.c has checked that the options
+ * belong to the subcommand. Tests: test/e2e/data.sh.
  */
 #ifndef CMD_DATA_FILES_H
 #define CMD_DATA_FILES_H

@@ -6,7 +6,7 @@ int code_fail(const char *verb, paramo_err err, const char *message)
 {
     (void)fprintf(stderr, "paramo %s: %s\n", verb, message);
     switch (err) {
-    case PARAMO_E_INVALID: /* settings that only the job itself could see to be wrong */
+    case PARAMO_E_INVALID: /* a wrong setting that only the job could detect */
         return CODE_USAGE;
     case PARAMO_E_NOT_FOUND:
     case PARAMO_E_IO:

@@ -1,6 +1,6 @@
 /*
- * The program's exit codes, the same for every verb, and the one line on standard error that goes with a
- * failure.
+ * The program's exit codes, which are the same for every verb, and the line on standard error that comes with a
+ * failure. Tests: test/e2e/cli.sh.
  */
 #ifndef CMD_EXITCODE_H
 #define CMD_EXITCODE_H
@@ -9,12 +9,12 @@
 
 enum {
     CODE_DONE = 0,
-    CODE_FAILED = 1,       /* anything not named below */
-    CODE_USAGE = 2,        /* a wrong option or argument: nothing was done */
-    CODE_DATA = 3,         /* a file: missing, unreadable, malformed, damaged, or cannot be written */
-    CODE_CLUSTER = 4,      /* a node died, an address cannot be used, or the job was ended elsewhere */
-    CODE_QUALITY = 5,      /* train: all was done, and the model is no better than guessing the mean rate */
-    CODE_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; what could be saved was saved */
+    CODE_FAILED = 1,       /* every failure that has no code below */
+    CODE_USAGE = 2,        /* a wrong option or argument */
+    CODE_DATA = 3,         /* a file is missing, unreadable, malformed or damaged, or cannot be written */
+    CODE_CLUSTER = 4,      /* a node died, an address cannot be used, or another process ended the job */
+    CODE_QUALITY = 5,      /* train, tune: the model is complete, but no better than guessing the mean rate */
+    CODE_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; train has saved the model, if there was one */
 };
 
 /* For --help. */

@@ -21,7 +21,7 @@ int given_by_name(const struct options *o, const char *name)
     return 0;
 }
 
-/* A word for a shell: in quotes if it has a character that might mean something. */
+/* Writes a word for a shell: in quotes if a character may be special. */
 static void put_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";

@@ -42,8 +42,8 @@ static void print_help(void)
                  "\n" CODE_HELP);
 }
 
-/* Opens /dev/null in place of a closed standard stream, in the mode that the stream is not used in. Otherwise
- * the next file that is opened gets its number, and output goes into that file. */
+/* Opens /dev/null in place of a closed standard stream, in the mode in which the stream is not used, so that using it
+ * fails. Otherwise the next file that is opened would get its number, and output would go into that file. */
 static int hold_standard_streams(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -52,7 +52,7 @@ static int hold_standard_streams(void)
     return 1;
 }
 
-/* With fewer a node cannot start, or fails at its first connections. A large job needs more: two for each
+/* With fewer open files a node cannot start, or fails at its first connections. A large job needs more: two for each
  * connection. */
 enum { FILES_MIN = 64 };
 
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "paramo: a verb is missing ('paramo --help' lists the verbs)\n");
         return CODE_USAGE;
     }
-    const char *cpu = getenv("PARAMO_CPU"); /* here too: not every verb joins a cluster */
+    const char *cpu = getenv("PARAMO_CPU"); /* also for verbs that start no node */
     paramo_err err = !cpu || *cpu == '\0' ? PARAMO_OK : paramo_cpu_limit(cpu);
     if (err != PARAMO_OK) {
         (void)fprintf(stderr, "paramo: PARAMO_CPU: %s\n", paramo_last_error());

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The place of an option's setting or optimizer in the model; -1: the model has none. */
+/* The index of an option's setting, or of the table of its optimizer, in the model; -1: the model has none. */
 static int place_of(const struct model_ops *ops, const struct model_option *m)
 {
     for (size_t i = 0; m->kind == MODEL_SETTING && i < ops->settings; i++)
@@ -76,7 +76,7 @@ static void apply_optimizer(const struct options *o, enum option_id id, enum opt
     }
 }
 
-/* What was given, over what info has. */
+/* Overwrites the settings of info with those that were given. */
 static void apply(const struct options *o, struct model_info *info)
 {
     const struct model_option *m;
@@ -91,7 +91,7 @@ static void apply(const struct options *o, struct model_info *info)
     }
 }
 
-/* Two fields that a model tells apart must differ. */
+/* Settings that are numbers of fields, such as those of user and item, must differ. */
 static int check_fields(const struct options *o, const struct model_info *info)
 {
     const struct model_setting *setting = info->ops->setting;
@@ -115,7 +115,7 @@ int model_args_begin(const struct options *o, struct model_info *info)
     return check_fields(o, info);
 }
 
-/* What the trained model cannot change. */
+/* Refuses settings that a trained model cannot change. */
 static int check_fixed(const struct options *o, const char *dir, const struct model_info *info)
 {
     const struct model_option *m;

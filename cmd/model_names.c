@@ -24,7 +24,7 @@ paramo_err model_names_try(const char *dir, struct names **names)
     return err == PARAMO_E_NOT_FOUND ? PARAMO_OK : err;
 }
 
-/* Cuts a text that was too long where a character of UTF-8 begins. */
+/* Cuts a text of more than cap - 1 bytes, where a character of UTF-8 begins. */
 static void cut(char *out, size_t cap)
 {
     size_t end = cap - 1;

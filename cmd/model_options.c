@@ -17,7 +17,7 @@ static void join(char *out, size_t cap, const char *separator, const char *text)
 static struct model_option *add(enum model_option_kind kind)
 {
     if (list_n == MODEL_OPTIONS_MAX)
-        abort(); /* a model too many: raise it */
+        abort(); /* the models have too many options: raise MODEL_OPTIONS_MAX */
     struct model_option *o = &list[list_n++];
     o->kind = kind;
     return o;
@@ -63,7 +63,7 @@ static double rate_of(const struct optimizer_choice *choice, enum optimizer_opti
     return part == OPTIMIZER_ALPHA ? choice->alpha : choice->beta;
 }
 
-/* "learning rate (0.25; sgd: 0.002)": the usual optimizer's, and those of others that differ. */
+/* "learning rate (0.25; sgd: 0.002)": the rate of the table's usual optimizer, and the rates of others that differ. */
 static void rates_help(struct model_option *o, const char *what, const char *usual)
 {
     const double rate = rate_of(optimizers_find(usual), o->part);
@@ -79,7 +79,7 @@ static void rates_help(struct model_option *o, const char *what, const char *usu
     join(o->help, sizeof o->help, "", ")");
 }
 
-/* The first table's have the long help, the others' refer to it. */
+/* Options of the first table have the long help; those of other tables have a short one. */
 static void optimizer_help(struct model_option *o, int first)
 {
     static const char *const helps[OPTIMIZER_OPTIONS][2] = {
@@ -116,7 +116,7 @@ static double initial_rate(const struct model_table_def *table, enum optimizer_o
     return part == OPTIMIZER_ALPHA ? table->alpha : part == OPTIMIZER_BETA ? table->beta : table->l2;
 }
 
-/* A model whose rate is not that of the first one with these options. */
+/* Adds the rate of a model to the help, if it is not that of the first model with this option. */
 static void add_rate(struct model_option *o, const struct model_ops *ops, const struct model_table_def *table)
 {
     char text[64];
@@ -157,7 +157,7 @@ static void add_optimizer(const struct model_ops *ops, const struct model_table_
     }
 }
 
-/* "(0.03; ffm: 0.1)", after the help or in the brackets that end it. */
+/* Adds "(0.03; ffm: 0.1)" to the help, within the brackets at its end if there are some. */
 static void add_initial(struct model_option *o)
 {
     const size_t used = strlen(o->help);
@@ -168,7 +168,7 @@ static void add_initial(struct model_option *o)
     join(o->help, sizeof o->help, "", ")");
 }
 
-static void make(void)
+static void make_list(void)
 {
     add_choice();
     for (size_t i = 0; model_at(i); i++)
@@ -192,6 +192,6 @@ static void make(void)
 const struct model_option *model_options_at(size_t i)
 {
     if (!list_n)
-        make();
+        make_list();
     return i < list_n ? &list[i] : NULL;
 }

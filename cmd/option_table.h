@@ -1,14 +1,14 @@
 /*
  * The table of the program's options, in the order in which --help lists them. Parsing, limits, defaults,
- * environment variables, --help and the man page come from it (options.h); the verb's code has the use.
+ * environment variables, --help and the man page come from it (options.h); the code of the verb uses the values.
  *
  *   X(ID, verbs, name, letter, type with limits, meta, default, variable, help)
- *   N(ID, verbs, name)       a setting of a node: the rest is its line in the library's table (src/node/settings.c)
+ *   N(ID, verbs, name)       a setting of a node, which the library's table (src/node/settings.c) describes
  *   S(ID, verbs, heading)    begins a group of options in --help
  *
- * `paramo train` has the options of the models besides, from the table of models (model_options.h). options.c has the
- * names of types and of groups of verbs. The words of a WORD stand in meta. Help is one sentence without its point;
- * the default follows by itself.
+ * `paramo train`, `tune` and `import` also have the options of the models (model_options.h). options.c defines the
+ * names of types and of groups of verbs. The meta of a WORD lists its words. Help is one sentence without a full stop;
+ * --help adds the default.
  */
 #ifndef CMD_OPTION_TABLE_H
 #define CMD_OPTION_TABLE_H

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { WIDTH = 80, HELP_COLUMN = 26 };
-enum { HELP_CODE = 'h', LONG_CODES = 1000 /* above every letter; then the ids */ };
+enum { HELP_CODE = 'h', LONG_CODES = 1000 /* above every letter; the id is added */ };
 
 /* ---- the table ---- */
 
@@ -39,7 +39,7 @@ enum {
 struct line {
     unsigned verbs;
     char letter;
-    const char *heading, *setting; /* setting: a node's, by its name */
+    const char *heading, *setting; /* setting: the name of a node's setting */
     paramo_option option;
 };
 
@@ -65,7 +65,7 @@ static const paramo_option *node_setting(const char *name)
     for (size_t i = 0; (option = paramo_config_option(i)); i++)
         if (option->name && strcmp(option->name, name) == 0)
             return option;
-    abort(); /* test_options.c: there is none of this name */
+    abort(); /* option_table.h names a setting that the library does not have; test_options.c would find it */
 }
 
 const paramo_option *option_line(enum verb verb, enum option_id id, const char **heading, char *letter)
@@ -90,7 +90,8 @@ const paramo_option *option_line(enum verb verb, enum option_id id, const char *
 
 /* ---- help ---- */
 
-/* Words of text up to end, in lines of WIDTH columns; the first begins at column `at`, the others at indent. */
+/* Prints the words of text up to end, in lines of WIDTH columns. The output is at column `at`; lines begin at
+ * indent. */
 static void print_filled(const char *text, const char *end, int at, int indent)
 {
     int begun = at < indent;
@@ -111,7 +112,8 @@ static void print_filled(const char *text, const char *end, int at, int indent)
     (void)putchar('\n');
 }
 
-/* A line that begins with a blank or "usage:" stays as it is; other lines up to an empty one are filled. */
+/* Prints text. A line that begins with a blank or "usage:" stays as it is; other lines are joined and filled, up to the
+ * next such line or an empty one. */
 static void print_text(const char *text)
 {
     while (*text) {
@@ -192,9 +194,9 @@ static int list_add(const struct options *o, struct option_list *list, const cha
     return -1;
 }
 
-/* -1, or the exit code. */
-static int take(struct options *o, enum option_id id, const paramo_option *option,
-                paramo_option_source source, const char *text)
+/* Reads a value of an option. Returns -1, or the exit code. */
+static int read_value(struct options *o, enum option_id id, const paramo_option *option,
+                      paramo_option_source source, const char *text)
 {
     struct option_state *state = &o->state[id];
     if (paramo_option_read(option, source, text, &state->value))
@@ -204,7 +206,7 @@ static int take(struct options *o, enum option_id id, const paramo_option *optio
     return option->type == PARAMO_OPTION_LIST ? list_add(o, &state->list, text) : -1;
 }
 
-/* What getopt_long needs. */
+/* The arguments of getopt_long. */
 struct getopt_table {
     struct option longs[OPTION_ALL + 2];
     char letters[3 + 2 * OPTION_ALL];
@@ -258,7 +260,7 @@ static int unknown_option(const struct options *o, const char *word)
     return options_wrong(o, "unknown option '%s'", word);
 }
 
-/* getopt_long has found no option: c is '?' or ':'. */
+/* getopt_long has returned c, '?' or ':', for an option that is unknown or lacks a value. */
 static int wrong_option(const struct options *o, int c, char **argv)
 {
     const char *word = argv[optind - 1];
@@ -271,12 +273,13 @@ static int wrong_option(const struct options *o, int c, char **argv)
     return unknown_option(o, word);
 }
 
-/* -1, or the exit code. On -1 optind is at the first word that is no option. */
+/* Reads the command line. Returns -1, or the exit code. After -1, optind is the index of the first word that is not an
+ * option. */
 static int parse_line(struct options *o, int argc, char **argv, const char *usage, const char *more)
 {
     struct getopt_table t;
     getopt_fill(o->verb, &t);
-    int code = -1, list = -1; /* the list that the last option was */
+    int code = -1, list = -1; /* list: the id of the last option if it is a list */
     optind = 0;               /* glibc: start over */
     opterr = 0;
     while (code < 0) {
@@ -284,7 +287,8 @@ static int parse_line(struct options *o, int argc, char **argv, const char *usag
         if (c == -1) {
             if (list < 0 || optind >= argc || strcmp(argv[optind - 1], "--") == 0)
                 break;
-            code = take(o, (unsigned)list, &lines[list].option, PARAMO_FROM_COMMAND_LINE, argv[optind++]);
+            code =
+                read_value(o, (unsigned)list, &lines[list].option, PARAMO_FROM_COMMAND_LINE, argv[optind++]);
             continue;
         }
         if (c == HELP_CODE) {
@@ -299,14 +303,14 @@ static int parse_line(struct options *o, int argc, char **argv, const char *usag
         const paramo_option *option = option_line(o->verb, (unsigned)id, &heading, &letter);
         if (optarg && optarg == argv[optind - 1] && strncmp(optarg, "--", 2) == 0 && optarg[2])
             return options_wrong(o, "no value after option '%s'", argv[optind - 2]);
-        code = take(o, (unsigned)id, option, PARAMO_FROM_COMMAND_LINE, optarg ? optarg : "1");
+        code = read_value(o, (unsigned)id, option, PARAMO_FROM_COMMAND_LINE, optarg ? optarg : "1");
         list = option->type == PARAMO_OPTION_LIST ? id : -1;
     }
     return code;
 }
 
-/* What is not on the command line: from the environment, or the default. */
-static int complete(struct options *o)
+/* Reads the options that are not on the command line from the environment, or from their defaults. */
+static int read_defaults(struct options *o)
 {
     int code = -1;
     for (unsigned id = 0; id < OPTION_ALL && code < 0; id++) {
@@ -317,9 +321,9 @@ static int complete(struct options *o)
             continue;
         const char *text = option->variable ? getenv(option->variable) : NULL;
         if (text && *text)
-            code = take(o, id, option, PARAMO_FROM_ENVIRONMENT, text);
+            code = read_value(o, id, option, PARAMO_FROM_ENVIRONMENT, text);
         else if (option->preset)
-            code = take(o, id, option, PARAMO_FROM_DEFAULT, option->preset);
+            code = read_value(o, id, option, PARAMO_FROM_DEFAULT, option->preset);
     }
     return code;
 }
@@ -339,7 +343,7 @@ int options_parse(struct options *o, enum verb verb, int argc, char **argv, cons
     } else if (code < 0 && optind < argc) {
         code = options_wrong(o, "unexpected argument '%s'", argv[optind]);
     }
-    return code < 0 ? complete(o) : code;
+    return code < 0 ? read_defaults(o) : code;
 }
 
 void options_free(struct options *o)

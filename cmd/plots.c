@@ -44,14 +44,14 @@ paramo_err plots_finish(struct svg *svg, const char *path)
 
 /* ---- eval ---- */
 
-/* The columns of the thresholds and the bins, as charts want them. */
-struct columns_of {
+/* The thresholds and the bins as arrays, which charts take. */
+struct curve_arrays {
     double share[CURVES_POINTS + 2], recall[CURVES_POINTS + 2], fallout[CURVES_POINTS + 2],
         precision[CURVES_POINTS + 2], lift[CURVES_POINTS + 2];
     double prediction[CURVES_BINS], label[CURVES_BINS], low[CURVES_BINS], high[CURVES_BINS];
 };
 
-static void take(const struct curves_result *r, struct columns_of *c)
+static void fill_arrays(const struct curves_result *r, struct curve_arrays *c)
 {
     for (size_t i = 0; i < r->n; i++) {
         c->share[i] = 100 * r->at[i].share;
@@ -77,7 +77,7 @@ static struct chart_axis percent_of(const char *title)
     return axis;
 }
 
-static void draw_roc(struct svg *svg, const struct curves_result *r, const struct columns_of *c,
+static void draw_roc(struct svg *svg, const struct curves_result *r, const struct curve_arrays *c,
                      const struct metrics_result *m)
 {
     static const double ends[] = {0, 100};
@@ -95,7 +95,7 @@ static void draw_roc(struct svg *svg, const struct curves_result *r, const struc
     chart_draw(svg, 0, HEAD, PANEL, PANEL, &chart);
 }
 
-static void draw_precision(struct svg *svg, const struct curves_result *r, const struct columns_of *c)
+static void draw_precision(struct svg *svg, const struct curves_result *r, const struct curve_arrays *c)
 {
     const double base = 100 * (double)r->positives / (double)r->rows;
     const double ends[] = {0, 100}, level[] = {base, base};
@@ -117,7 +117,7 @@ static void draw_precision(struct svg *svg, const struct curves_result *r, const
 }
 
 static void draw_reliability(struct svg *svg, const struct objective *o, const struct curves_result *r,
-                             const struct columns_of *c)
+                             const struct curve_arrays *c)
 {
     const int rates = (o->ops->metrics & METRIC_BIT(METRIC_CALIBRATION)) != 0; /* predictions are rates */
     char name[64];
@@ -149,7 +149,7 @@ static void draw_reliability(struct svg *svg, const struct objective *o, const s
     chart_draw(svg, 0, HEAD + PANEL, PANEL, PANEL, &chart);
 }
 
-static void draw_lift(struct svg *svg, const struct curves_result *r, const struct columns_of *c)
+static void draw_lift(struct svg *svg, const struct curves_result *r, const struct curve_arrays *c)
 {
     static const double ends[] = {0, 100}, one[] = {1, 1};
     struct chart_axis y = {.title = "lift (times the mean rate)", .low = 0, .high = 1};
@@ -157,7 +157,7 @@ static void draw_lift(struct svg *svg, const struct curves_result *r, const stru
         {.name = "model", .n = r->n, .x = c->share, .y = c->lift},
         {.name = "chance", .style = CHART_DASHED, .colour = 6, .n = 2, .x = ends, .y = one},
     };
-    /* of few rows the lift is chance */
+    /* the lift of few rows is chance: the axis need not include it */
     size_t few = 0;
     while (few + 1 < r->n && c->share[few] < 0.2)
         few++;
@@ -173,10 +173,10 @@ paramo_err plots_eval(const char *path, const char *model, const char *data, con
 {
     struct svg *svg;
     char title[TITLE_MAX];
-    struct columns_of *c = malloc(sizeof *c);
+    struct curve_arrays *c = malloc(sizeof *c);
     if (!c)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a plot");
-    take(r, c);
+    fill_arrays(r, c);
     (void)snprintf(title, sizeof title, "%s: %s %.5g on %" PRIu64 " rows, %s", plots_base_name(model),
                    o->ops->loss, objective_shown(o, m->loss), m->rows, plots_base_name(data));
     paramo_err err = svg_new(WIDTH, HEAD + 2 * PANEL, title, &svg);
@@ -194,18 +194,19 @@ paramo_err plots_eval(const char *path, const char *model, const char *data, con
 
 /* ---- train ---- */
 
-struct epochs_of {
+/* The epochs as arrays; all but the first are losses. */
+struct epoch_arrays {
     size_t n;
     double *epoch, *learned, *measured, *guess;
 };
 
-static paramo_err take_epochs(const struct train_result *r, struct epochs_of *e)
+static paramo_err fill_epochs(const struct train_result *r, struct epoch_arrays *e)
 {
     const size_t most = r->epochs - r->first_epoch;
     double *memory = malloc((4 * most + 1) * sizeof *memory);
     if (!memory)
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a plot of %zu epochs", most);
-    *e = (struct epochs_of){
+    *e = (struct epoch_arrays){
         .epoch = memory, .learned = memory + most, .measured = memory + 2 * most, .guess = memory + 3 * most};
     for (size_t i = r->first_epoch; i < r->epochs; i++) {
         const struct train_epoch *t = &r->epoch[i];
@@ -219,7 +220,7 @@ static paramo_err take_epochs(const struct train_result *r, struct epochs_of *e)
     return PARAMO_OK;
 }
 
-static void draw_losses(struct svg *svg, const struct train_result *r, const struct epochs_of *e)
+static void draw_losses(struct svg *svg, const struct train_result *r, const struct epoch_arrays *e)
 {
     char title[64], best[64];
     const int measures = r->best_epoch > 0;
@@ -265,9 +266,9 @@ static void draw_losses(struct svg *svg, const struct train_result *r, const str
 paramo_err plots_train(const char *path, const char *model, const char *data, const struct train_result *r)
 {
     struct svg *svg;
-    struct epochs_of e = {0};
+    struct epoch_arrays e = {0};
     char title[TITLE_MAX];
-    paramo_err err = take_epochs(r, &e);
+    paramo_err err = fill_epochs(r, &e);
     if (err != PARAMO_OK)
         return err;
     (void)snprintf(title, sizeof title, "%s on %s: %" PRIu64 " rows learned in %.3g s", model,

@@ -7,19 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The most classes in the matrix, and with numbers in it: more do not fit. */
+/* The greatest number of classes in the confusion matrix, and of those with a number in each cell: more do not fit. */
 enum { SHOWN = 30, NUMBERED = 10 };
 
 /* ---- numbers ---- */
 
 /* The bins as arrays, which charts take. */
-struct bins_of {
+struct bin_arrays {
     double prediction[FITS_BINS], label[FITS_BINS], low[FITS_BINS], high[FITS_BINS];
 };
 
-static struct bins_of take(const struct fits_result *r, int residuals)
+/* residuals: of labels minus predictions; otherwise of labels. */
+static struct bin_arrays arrays_of(const struct fits_result *r, int residuals)
 {
-    struct bins_of b = {0};
+    struct bin_arrays b = {0};
     for (size_t i = 0; i < r->bins; i++) {
         const double less = residuals ? r->bin[i].prediction : 0;
         b.prediction[i] = r->bin[i].prediction;
@@ -30,7 +31,7 @@ static struct bins_of take(const struct fits_result *r, int residuals)
     return b;
 }
 
-static struct chart_series bins_series(const struct bins_of *b, size_t n, const char *name)
+static struct chart_series bins_series(const struct bin_arrays *b, size_t n, const char *name)
 {
     return (struct chart_series){.name = name,
                                  .style = CHART_LINE_POINTS,
@@ -50,7 +51,7 @@ static struct chart_axis axis_of(const char *title, const double *x, size_t n)
 
 static void draw_predictions(struct svg *svg, const struct fits_result *r, int residuals)
 {
-    const struct bins_of b = take(r, residuals);
+    const struct bin_arrays b = arrays_of(r, residuals);
     char name[64];
     struct chart_axis x = axis_of("mean prediction", b.prediction, r->bins),
                       y = axis_of(residuals ? "label - prediction" : "label", b.low, r->bins);
@@ -123,7 +124,7 @@ static uint64_t predicted_as(const struct fits_result *r, uint32_t class)
     return rows;
 }
 
-/* The most frequent classes by their labels, in the order of their numbers. Returns how many there are. */
+/* Chooses the classes that are the label of most rows, in the order of their numbers. Returns how many. */
 static uint32_t choose_classes(const struct fits_result *r, uint32_t chosen[SHOWN])
 {
     uint32_t n = 0;
@@ -144,7 +145,7 @@ static uint32_t choose_classes(const struct fits_result *r, uint32_t chosen[SHOW
     return n;
 }
 
-/* White for 0 to blue for 1. */
+/* From white for 0 to blue for 1. */
 static void colour_of(double share, char out[8])
 {
     const unsigned other = (unsigned)(255 - 200 * share);
@@ -195,7 +196,7 @@ static void draw_confusion(struct svg *svg, const struct fits_result *r)
 
 static void draw_certainty(struct svg *svg, const struct fits_result *r)
 {
-    const struct bins_of b = take(r, 0);
+    const struct bin_arrays b = arrays_of(r, 0);
     static const double ends[] = {0, 1};
     char name[64];
     (void)snprintf(name, sizeof name, "model, %zu bins of rows, 95 %%", r->bins);

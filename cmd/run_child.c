@@ -63,7 +63,7 @@ int run_set_environment(uint16_t port, const struct run_options *o)
         set_number("PARAMO_SCHEDULER_WAIT_MS", o->scheduler_wait_s * 1000);
     if (o->state)
         setenv("PARAMO_STATE", o->state, 1);
-    /* One value for all nodes would name or place them alike, and the job's scheduler is its own. */
+    /* Variables that must differ between nodes, and the address of another job's scheduler. */
     static const char *const single[] = {"PORT",        "DMLC_PORT", "DMLC_NODE_HOST", "PARAMO_LISTEN",
                                          "PARAMO_NAME", "DMLC_RANK", "DMLC_INTERFACE", "PARAMO_SCHEDULER"};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
@@ -81,7 +81,7 @@ int run_set_environment(uint16_t port, const struct run_options *o)
     return 0;
 }
 
-/* Its own log file. */
+/* Gives the child a log file of its own. */
 static void set_log(const struct run_options *o, const struct child *c)
 {
     char path[4096];
@@ -93,21 +93,21 @@ static void set_log(const struct run_options *o, const struct child *c)
     setenv("PARAMO_LOG_FORMAT", o->log_format, 1);
 }
 
-/* In the child. Never returns; an error goes to the parent as errno through fail_fd. */
+/* Runs in the child and never returns. If exec fails, it writes errno to fail_fd for the parent. */
 __attribute__((noreturn)) static void child_exec(const struct run_options *o, const struct child *c,
                                                  pid_t parent, int out, int notify, int fail_fd,
                                                  const sigset_t *mask, const char *path, char **command)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before that took hold */
+    if (getppid() != parent) /* the parent died before prctl */
         _exit(1);
     int direct = out < 0;
     if (!direct) {
         dup2(out, STDOUT_FILENO);
         dup2(out, STDERR_FILENO);
     }
-    /* A terminal stays ours: reading it from another process group would stop the worker. */
+    /* Not the terminal: a read from another process group than the terminal's would stop the worker. */
     if (!direct || isatty(STDIN_FILENO)) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (null >= 0)
@@ -115,7 +115,7 @@ __attribute__((noreturn)) static void child_exec(const struct run_options *o, co
     }
     setenv("DMLC_ROLE", c->role, 1);
     set_log(o, c);
-    unsetenv("PARAMO_NOTIFY_FD"); /* another runner's */
+    unsetenv("PARAMO_NOTIFY_FD"); /* it would be that of a runner above this one */
     if (strcmp(c->role, "scheduler") != 0)
         set_number("DMLC_RANK", c->rank);
     else if (fcntl(notify, F_SETFD, 0) == 0)
@@ -148,7 +148,7 @@ int child_start(const struct run_options *o, struct child *c, int notify, const 
     }
     if (pid == 0)
         child_exec(o, c, parent, pipe_out[1], notify, pipe_fail[1], mask, path, command);
-    setpgid(pid, pid); /* here too: parent or child may run first */
+    setpgid(pid, pid); /* as in the child, because either may run first */
     close(pipe_fail[1]);
     ssize_t n;
     do
@@ -161,7 +161,7 @@ int child_start(const struct run_options *o, struct child *c, int notify, const 
     }
     if (!direct) {
         close(pipe_out[1]);
-        fcntl(pipe_out[0], F_SETFL, O_NONBLOCK); /* our end only: the description is not shared */
+        fcntl(pipe_out[0], F_SETFL, O_NONBLOCK); /* not the child's end, which is another description */
     }
     c->pid = pid;
     c->running = 1;

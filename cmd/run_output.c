@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    HOLD_MS = 300
-}; /* deaths are noticed within some milliseconds of each other; a reader does not mind */
-enum { NAMES_MAX = 4 }; /* spelt out before one message; more are counted */
+/* Arbitrary: all nodes notice a death within some milliseconds, and a reader does not notice the delay. */
+enum { HOLD_MS = 300 };
+enum { NAMES_MAX = 4 }; /* names before one message, the last as "and N more" if there are more; arbitrary */
 
 void run_write(int fd, const char *data, size_t len)
 {
@@ -18,7 +17,7 @@ void run_write(int fd, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* nothing reads our output any more: the job continues */
+            return; /* no process reads our output any more, but the job continues */
         data += n;
         len -= (size_t)n;
     }
@@ -61,7 +60,7 @@ static int printed_by(const struct run_held *held, const struct run_source *sour
     return 0;
 }
 
-/* Holds a line, or adds this node to those that printed the same line; 0: it must be printed now. */
+/* Holds a line, or adds this node to those that have printed a held line. Returns 0 if the line must be printed now. */
 static int hold(struct run_output *o, const struct run_source *s, const char *line, size_t len,
                 int64_t now_ms)
 {
@@ -137,7 +136,7 @@ void run_output_read(struct run_output *o, struct run_source *s, int64_t now_ms)
     }
 }
 
-/* The held line of the source that is due first; NULL: there is none. */
+/* The held line of the source (NULL: of any source) that is due first; NULL: there is none. */
 static struct run_held *first_held(struct run_output *o, const struct run_source *source)
 {
     struct run_held *first = NULL;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define KNOWN_LEAST 0.01 /* of the data's keys */
+#define KNOWN_LEAST 0.01 /* a warning if the model has a smaller share of the data's keys; arbitrary */
 
 int scoring_check(const struct scoring *s)
 {
@@ -21,7 +21,7 @@ paramo_err scoring_open(struct scoring *s)
     if (err != PARAMO_OK)
         return err;
     data_args_apply(s->options, &options);
-    /* a file without columns may be named by its format */
+    /* a table needs the model's columns; --format may name a format without columns */
     if (options.format == PARSE_AUTO || parse_format_columns(options.format) != COLUMNS_NONE)
         options.columns = s->model.info.columns;
     options.hash_bits = s->model.info.hash_bits;

@@ -1,5 +1,6 @@
 /*
- * What predict and eval have in common: a model, data for it, and a run of the one over the other.
+ * Shared by predict, eval and explain: opens the model and its data, and scores all rows. It never knows what a verb
+ * does with the scores. Tests: test/e2e/train.sh, explain.sh.
  */
 #ifndef CMD_SCORING_H
 #define CMD_SCORING_H
@@ -9,7 +10,7 @@
 
 struct scoring {
     const struct options *options;
-    /* from scoring_open on */
+    /* set by scoring_open */
     struct model model;
     struct reader *reader;
 };
@@ -18,8 +19,8 @@ struct scoring {
 int scoring_check(const struct scoring *scoring);
 /* Opens model and data. The caller calls scoring_close afterwards, also after an error. */
 PARAMO_MUST_USE paramo_err scoring_open(struct scoring *scoring);
-/* Hands all rows' margins to rows; then says on standard error which lines were skipped, and if the model
- * knows next to nothing of the data. */
+/* Gives the margins of all rows to `rows`. Then reports on standard error how many lines were skipped, and warns if the
+ * model has almost none of the data's features. */
 PARAMO_MUST_USE paramo_err scoring_run(struct scoring *scoring, score_rows_fn rows, void *arg);
 void scoring_close(struct scoring *scoring);
 

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-enum { LETTERS_MAX = 40 };
+enum { LETTERS_MAX = 40 }; /* arbitrary; longer words are not compared */
 
 static unsigned least(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-/* Distance of optimal string alignment, by its recurrence; both words have at most LETTERS_MAX letters. */
+/* The distance of optimal string alignment, by its recurrence. Both words have at most LETTERS_MAX letters. */
 static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned d[LETTERS_MAX + 1][LETTERS_MAX + 1];

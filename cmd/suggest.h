@@ -1,6 +1,6 @@
 /*
- * "Did you mean": which of the words that were possible is nearest to one that is unknown. Knows no verbs and no
- * options; its callers try them one by one. Tests: test/cmd/test_options.c.
+ * "Did you mean": finds the known word that is nearest to an unknown one. It never knows verbs and options; its callers
+ * try them one by one. Tests: test/cmd/test_options.c.
  */
 #ifndef CMD_SUGGEST_H
 #define CMD_SUGGEST_H
@@ -11,8 +11,8 @@ struct suggestion {
     unsigned distance;
 };
 
-/* Near enough: at most one letter in three is wrong, missing, too many, or changed places with the next (Damerau, CACM
- * 1964); so nothing is suggested for one or two letters. */
+/* A word is near enough if at most one letter in three (arbitrary) is wrong, missing, extra, or swapped with the next
+ * one (Damerau, CACM 1964). So there is no suggestion for a word of one or two letters. */
 void suggest_begin(struct suggestion *s, const char *word);
 void suggest_try(struct suggestion *s, const char *candidate);
 

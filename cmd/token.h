@@ -1,5 +1,5 @@
 /*
- * The job's secret from a file: its first line. Tests: test/e2e/roles.sh.
+ * Reads the job's secret from the first line of a file. Tests: test/e2e/roles.sh.
  */
 #ifndef CMD_TOKEN_H
 #define CMD_TOKEN_H
@@ -8,7 +8,7 @@
 
 enum { TOKEN_BYTES = 256 };
 
-/* 0, or the exit code after one line that says what is wrong with the file. */
+/* Returns 0, or the exit code after an error is printed. */
 int token_read(const char *verb, const char *path, char token[TOKEN_BYTES]);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The options over what o has. Returns -1 or the exit code. */
+/* Changes o by the options that were given. Returns -1 or the exit code. */
 static int read_objective(const struct options *s, struct objective *o)
 {
     if (option_given(s, OPT_OBJECTIVE) && strcmp(option_text(s, OPT_OBJECTIVE), o->ops->name) != 0)
@@ -81,7 +81,7 @@ int train_args_model(const struct options *s, struct model_info *info)
     return code;
 }
 
-/* The field of name[0..len), a number or a column; -1: there is none. */
+/* The field that name[0..len) names, by its number or its column; -1: there is none. */
 static int field_of(const struct columns *columns, const char *name, size_t len)
 {
     const struct column *c = columns ? columns_find(columns, name, len) : NULL;
@@ -93,7 +93,7 @@ static int field_of(const struct columns *columns, const char *name, size_t len)
     return number <= UINT16_MAX && end == name + len ? (int)number : -1;
 }
 
-/* One A:B, of which either may have colons. Returns 0 if it is not of that form. */
+/* Reads one A:B; names of columns may have colons, too. Returns 0 if it is not of that form. */
 static int read_interaction(const char *text, const struct columns *columns, struct interactions *in)
 {
     for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -105,7 +105,7 @@ static int read_interaction(const char *text, const struct columns *columns, str
     return 0;
 }
 
-/* --interactions, which must be those of the model that training continues from. Returns -1 or the exit code. */
+/* Reads --interactions, which must be those of the model that training continues from. Returns -1 or the exit code. */
 static int read_interactions(const struct options *s, struct train_options *o)
 {
     const struct option_list *list = option_list(s, OPT_INTERACTIONS);
@@ -130,7 +130,7 @@ static int read_interactions(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* One LABEL=W. Returns 0 if it is not of that form. */
+/* Reads one LABEL=W. Returns 0 if it is not of that form. */
 static int read_class_weight(const char *text, struct class_weights *c)
 {
     char *end;
@@ -143,7 +143,7 @@ static int read_class_weight(const char *text, struct class_weights *c)
     return end > number && *end == '\0' && isfinite(c->weight[label]) && c->weight[label] > 0;
 }
 
-/* --class-weight over what a model learned with. Returns -1 or the exit code. */
+/* Reads --class-weight, which replaces the weights that the model was trained with. Returns -1 or the exit code. */
 static int read_class_weights(const struct options *s, struct train_options *o)
 {
     const struct option_list *list = option_list(s, OPT_CLASS_WEIGHT);
@@ -170,7 +170,8 @@ static int read_class_weights(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* A model that was calibrated is calibrated again, unless an option says otherwise. Returns -1 or the exit code. */
+/* Reads --calibrate. Without it, a model that was calibrated is calibrated again if rows measure it. Returns -1 or the
+ * exit code. */
 static int read_calibration(const struct options *s, struct train_options *o)
 {
     struct calibration *before = &o->model.calibration;
@@ -179,7 +180,7 @@ static int read_calibration(const struct options *s, struct train_options *o)
     o->calibrate = given      ? (enum calibration_kind)calibration_find(option_text(s, OPT_CALIBRATE))
                    : measured ? before->kind
                               : CALIBRATION_NONE;
-    memset(before, 0, sizeof *before); /* it is for the parameters as they were */
+    memset(before, 0, sizeof *before); /* it does not fit the parameters after more training */
     if (o->calibrate != CALIBRATION_NONE && o->model.objective.ops != &objective_logistic)
         return options_wrong(s, "--calibrate needs --objective logistic");
     if (o->calibrate != CALIBRATION_NONE && !measured)
@@ -187,7 +188,7 @@ static int read_calibration(const struct options *s, struct train_options *o)
     return -1;
 }
 
-/* Which new features get into the model. Returns -1 or the exit code. */
+/* Reads the options that decide which new features the model gets. Returns -1 or the exit code. */
 static int read_admission(const struct options *s, struct admission_rule *rule)
 {
     const char *text = option_text(s, OPT_ADMIT);
@@ -203,7 +204,7 @@ static int read_admission(const struct options *s, struct admission_rule *rule)
     return -1;
 }
 
-/* What does not go together with an aggregate, or with runs that are equal. Returns -1 or the exit code. */
+/* Refuses what --aggregate, --snapshot and --deterministic exclude. Returns -1 or the exit code. */
 static int check_together(const struct options *s, struct train_options *o)
 {
     if (o->aggregate && o->darlin.on)
@@ -216,7 +217,7 @@ static int check_together(const struct options *s, struct train_options *o)
         return options_wrong(
             s, "--deterministic: the model gives factors to a feature after a number of rows, "
                "which depends on the order in which workers read them; continue it without --deterministic");
-    if (o->model.scale == SCALE_AUTO) /* magnitudes grow as they come */
+    if (o->model.scale == SCALE_AUTO) /* magnitudes depend on the order of the rows */
         o->model.scale = SCALE_NONE;
     return o->model.scale == SCALE_NONE ? -1 : options_wrong(s, "--deterministic needs --scale none");
 }
@@ -318,7 +319,7 @@ int train_args_left_open(const struct options *s, const struct train_options *o)
     return open;
 }
 
-/* Does the last error say that a label is another number than 0 and 1? */
+/* Is the cause of the error a label that is a number, but not 0 or 1? */
 static int found_number(const char *why)
 {
     static const char expected[] = "expected a label, 0 or 1 ", found[] = "found '";

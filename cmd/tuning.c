@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 80, SHOWN = 5, LINE_MAX = 4096 };
+enum { WIDTH = 80, SHOWN = 5, LINE_MAX = 4096 }; /* SHOWN: trials in the table; arbitrary */
 
 static const struct objective *objective_in(const struct tuning *t)
 {
     return &t->base.model.objective;
 }
 
-/* Prints options, each " --name value", in lines of WIDTH columns; the first begins at column `at`, the others at
- * indent. Each line but the last ends with `end`. */
+/* Prints options, each " --name value", in lines of WIDTH columns. The output is at column `at`; the other lines begin
+ * at indent. Each line but the last ends with `end`. */
 static void print_options(const char *text, int at, int indent, const char *end)
 {
     const int last = (int)strlen(end);
@@ -32,7 +32,7 @@ static void print_options(const char *text, int at, int indent, const char *end)
             at = indent;
             empty = 1;
         }
-        const int skip = empty && *text == ' '; /* of the first of a line */
+        const int skip = empty && *text == ' '; /* no blank before the first option of a line */
         at += printf("%.*s", (int)len - skip, text + skip);
         empty = 0;
         text += len;
@@ -52,7 +52,7 @@ static void print_trial(const struct tuning *t, size_t number, char mark)
     print_options(text, at, at, "");
 }
 
-/* The places of the trials, the best first. */
+/* The indices of the trials that were trained, the best first. NULL: no memory. The caller frees them. */
 static size_t *sorted(const struct tune_search *s)
 {
     size_t *place = malloc((s->n + 1) * sizeof *place), n = 0;

@@ -7,10 +7,11 @@
 
 enum { WIDTH = 800, HEAD = 40, FIRST = 320, PANEL = 280 };
 
-struct columns_of {
+/* The trials as arrays, which charts take. */
+struct trial_arrays {
     size_t n;
-    double *number, *loss, *best; /* of each trial; best: the lowest so far */
-    double *value;                /* scratch: of one option */
+    double *number, *loss, *best; /* best: the lowest loss so far */
+    double *value;                /* scratch: the values of one option */
 };
 
 static double shown(const struct tuning *t, double loss)
@@ -18,21 +19,22 @@ static double shown(const struct tuning *t, double loss)
     return objective_shown(&t->base.model.objective, loss);
 }
 
-static int take(const struct tuning *t, struct columns_of *c)
+/* Returns 0 if there is no memory. */
+static int fill_arrays(const struct tuning *t, struct trial_arrays *c)
 {
     const struct tune_search *s = &t->search;
     double *memory = malloc((4 * s->n + 1) * sizeof *memory), lowest = (double)INFINITY;
     if (!memory)
         return 0;
-    *c = (struct columns_of){
+    *c = (struct trial_arrays){
         .number = memory, .loss = memory + s->n, .best = memory + 2 * s->n, .value = memory + 3 * s->n};
     for (size_t i = 0; i < s->n; i++) {
         if (s->trial[i].budget == 0)
             continue;
         lowest = fmin(lowest, s->trial[i].outcome.loss);
         c->number[c->n] = (double)i;
-        c->loss[c->n] =
-            fmin(shown(t, s->trial[i].outcome.loss), 1e30); /* what diverged is at the upper edge */
+        /* a trial that diverged is drawn at the upper edge */
+        c->loss[c->n] = fmin(shown(t, s->trial[i].outcome.loss), 1e30);
         c->best[c->n++] = isfinite(lowest) ? shown(t, lowest) : (double)NAN;
     }
     return 1;
@@ -44,8 +46,8 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* From the lowest loss to that of the guess, or, if that is far, to where nine tenths of the trials are. */
-static struct chart_axis loss_axis(const struct tuning *t, const struct columns_of *c, const char *title)
+/* From the lowest loss to that of the guess, but only so far that nine tenths of the trials are in the chart. */
+static struct chart_axis loss_axis(const struct tuning *t, const struct trial_arrays *c, const char *title)
 {
     struct chart_axis y = {.title = title, .low = 1, .high = 0};
     for (size_t i = 0; i < c->n; i++)
@@ -58,7 +60,7 @@ static struct chart_axis loss_axis(const struct tuning *t, const struct columns_
     return y;
 }
 
-static void draw_trials(struct svg *svg, const struct tuning *t, const struct columns_of *c,
+static void draw_trials(struct svg *svg, const struct tuning *t, const struct trial_arrays *c,
                         const struct chart_axis *y)
 {
     const double guess = t->guess > 0 ? shown(t, t->guess) : (double)NAN;
@@ -85,8 +87,8 @@ static void draw_trials(struct svg *svg, const struct tuning *t, const struct co
     chart_draw(svg, 0, HEAD, WIDTH, FIRST, &chart);
 }
 
-/* Values of 0 and of --batch where it is not given are at the left edge. */
-static void draw_option(struct svg *svg, const struct tuning *t, const struct columns_of *c,
+/* A value of 0, and a --batch that is not given, are at the left edge of the logarithmic axis. */
+static void draw_option(struct svg *svg, const struct tuning *t, const struct trial_arrays *c,
                         const struct chart_axis *y, size_t option, double left, double top)
 {
     const struct tune_option *o = &t->space.option[option];
@@ -117,10 +119,10 @@ static void draw_option(struct svg *svg, const struct tuning *t, const struct co
 paramo_err tuning_plot(const struct tuning *t, const char *path)
 {
     struct svg *svg;
-    struct columns_of c;
+    struct trial_arrays c;
     char title[128], losses[64];
     const size_t rows = (t->space.n + 1) / 2;
-    if (!take(t, &c))
+    if (!fill_arrays(t, &c))
         return paramo_error_set(PARAMO_E_MEMORY, "out of memory for a plot");
     (void)snprintf(title, sizeof title, "%s: the best of %zu trials has %s %.5g", t->base.model.ops->name,
                    t->search.trained, t->base.model.objective.ops->loss,

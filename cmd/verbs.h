@@ -1,12 +1,12 @@
 /*
- * The program's verbs: one line each, from which come the program's help, the call by cmd/main.c, and the man
- * page. A verb's function gets argv[0] as its name. It returns the exit code of the program (exitcode.h).
+ * The program's verbs: one line each, from which the program's help, the call in cmd/main.c, and the man page are made.
+ * The function of a verb gets the verb's name as argv[0] and returns the exit code of the program (exitcode.h).
  */
 #ifndef CMD_VERBS_H
 #define CMD_VERBS_H
 
-/* What may stand on the command line besides options: a number of words right after the verb, or a command with
- * its own options at the end. */
+/* The words that a verb takes besides options: up to this many right after the verb, or a command with its own options
+ * at the end. */
 enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_COMMAND = -1 };
 
 /* clang-format off */
