@@ -26,7 +26,7 @@ MUST_USE paramo_err van_header_begins(const uint8_t *bytes, size_t have);
  * TOO_LARGE. */
 MUST_USE paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
                                       struct van_header *header);
-/* The same check where there are no bytes to decode (inproc). */
+/* The check of the lengths alone, for frames that are not decoded from bytes. */
 MUST_USE paramo_err van_frame_check(const struct van_seg *seg, unsigned nseg, uint64_t limit);
 
 MUST_USE paramo_err van_init(struct van *van, const struct van_ops *ops, struct env *env);
@@ -49,8 +49,8 @@ void van_orphan_add(struct van_conn *conn);
 void van_orphan_remove(struct van_conn *conn);
 
 /* A closed connection may flush until no byte has left for VAN_FLUSH_SECONDS, and for VAN_FLUSH_MOST at most: both are
- * arbitrary. Arms the timer for that, first when it is closed and then whenever the timer fires. False: it may flush no
- * longer, or there is no memory for a timer. */
+ * arbitrary. Arms the timer for that, first when the connection is closed and then whenever the timer fires. False: the
+ * time is over, or there is no memory for a timer. */
 enum { VAN_FLUSH_SECONDS = 10, VAN_FLUSH_MOST = 60 };
 MUST_USE bool van_flush_wait(struct van_conn *conn, struct lane_timer *timer);
 

@@ -15,7 +15,8 @@ static bool to_text(const struct sockaddr *sa, char text[ADDR_HOST_MAX])
            inet_ntop(sa->sa_family, from, text, ADDR_HOST_MAX);
 }
 
-static paramo_err find(const char *host, struct addr_list *list)
+/* The port does not matter: 9 is "discard". */
+static paramo_err addresses_of(const char *host, struct addr_list *list)
 {
     if (!addr_literal(host, 9, &list->addr[0]))
         return addr_resolve(host, 9, list);
@@ -26,7 +27,7 @@ static paramo_err find(const char *host, struct addr_list *list)
 paramo_err local_towards(const char *host, char text[ADDR_HOST_MAX])
 {
     struct addr_list list;
-    paramo_err err = find(host, &list);
+    paramo_err err = addresses_of(host, &list);
     if (err)
         return err;
     int why = 0;
@@ -76,7 +77,7 @@ bool local_loopback(const char *host)
     struct addr_list list;
     if (strcmp(host, "localhost") == 0)
         return true;
-    if (find(host, &list))
+    if (addresses_of(host, &list))
         return false;
     bool all = list.count > 0;
     for (unsigned i = 0; i < list.count && all; i++)

@@ -132,7 +132,7 @@ paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_
     uint64_t bytes = outq_frame_bytes(frame);
     uint64_t bound = limits->queue_bytes[frame->class];
     if (c->charged > 0 && (c->charged >= bound || bytes > bound - c->charged)) {
-        c->wanting = true;
+        c->refused = true;
         return PARAMO_E_AGAIN; /* no message: this is not a failure, and it is on the fast path */
     }
     assert(!c->head == !c->tail);
@@ -218,8 +218,8 @@ bool outq_writable(struct outq *q, const struct van_limits *limits)
     bool writable = false;
     for (unsigned i = 0; i < VAN_CLASSES; i++) {
         struct outq_class *c = &q->class[i];
-        if (c->wanting && c->charged <= limits->queue_bytes[i] / 2) {
-            c->wanting = false;
+        if (c->refused && c->charged <= limits->queue_bytes[i] / 2) {
+            c->refused = false;
             writable = true;
         }
     }

@@ -17,11 +17,11 @@
 enum { OUTQ_AGE_FRAMES = 1024 };
 
 struct outq_class {
-    struct van_frame *head, *tail; /* linked by node.next and outq_prev */
+    struct van_frame *head, *tail; /* in order of rank, linked both ways */
     struct van_frame *heap;
     int64_t arrivals;
     uint64_t charged;
-    bool wanting; /* has refused a frame */
+    bool refused; /* it has refused a frame since outq_writable was last true for it */
 };
 
 struct outq {
@@ -30,7 +30,8 @@ struct outq {
     uint64_t bytes;  /* of the frames that wait */
 };
 
-/* Where a frame is. The van that takes it out of the queue sets the last two. */
+/* Where a frame is (its van_private[3]; outq.c uses the others while it is queued). The van that takes it out of the
+ * queue sets the last two. */
 enum outq_where { OUTQ_NOWHERE = 0, OUTQ_LIST, OUTQ_HEAP, OUTQ_LEAVING, OUTQ_LEFT };
 
 static inline enum outq_where outq_where(const struct van_frame *frame)
@@ -45,7 +46,7 @@ static inline void outq_mark(struct van_frame *frame, enum outq_where where)
 
 /* The frame's bytes on the wire: header and padded segments. */
 uint64_t outq_frame_bytes(const struct van_frame *frame);
-/* INVALID, TOO_LARGE, AGAIN; else the frame is queued and charged. */
+/* OK: the frame is queued and charged. AGAIN: its class is full. INVALID, TOO_LARGE. */
 MUST_USE paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_frame *frame);
 /* The next frame to send, which stays queued. NULL: the queue is empty. */
 struct van_frame *outq_peek(const struct outq *q);

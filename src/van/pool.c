@@ -10,7 +10,8 @@ enum { POOL_CLASSES = POOL_MAX_SHIFT - POOL_MIN_SHIFT + 1 };
 
 struct van_hold {
     _Alignas(64) struct pool *pool;
-    void *memory;          /* from malloc; aligned_alloc would cut it in three */
+    /* from malloc, and aligned by hand: aligned_alloc would split off what lies before and after */
+    void *memory;
     struct van_hold *next; /* when free */
     uint64_t size;
     unsigned class; /* POOL_CLASSES: too large to keep */
@@ -21,7 +22,7 @@ struct pool {
     pthread_mutex_t lock; /* guards free, free_bytes, out and orphaned */
     struct van_hold *free[POOL_CLASSES];
     uint64_t free_bytes;
-    uint64_t out;
+    uint64_t out; /* buffers in use */
     bool orphaned;
 };
 

@@ -28,7 +28,7 @@ MUST_USE paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold 
 /* The buffer's bytes, aligned to 64. */
 uint8_t *hold_data(struct van_hold *hold);
 void hold_ref(struct van_hold *hold);
-/* The last one frees the buffer, or returns it to the pool. */
+/* Dropping the last reference frees the buffer, or returns it to the pool. */
 void hold_unref(struct van_hold *hold);
 /* The free bytes now (for tests and counters). */
 uint64_t pool_free_bytes(struct pool *pool);

@@ -94,7 +94,7 @@ void resolve_drop(struct resolve *q)
     pthread_mutex_lock(&q->lock);
     assert(q->lane); /* it is dropped once */
     q->lane = NULL;
-    /* If it is posted, resolve_answer frees it, else the thread. The unlock comes last: then the thread may
-     * free it. */
+    /* If the question was posted, resolve_answer frees it, otherwise the thread does. The unlock comes last:
+     * after it the thread may free the question. */
     pthread_mutex_unlock(&q->lock);
 }

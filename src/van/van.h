@@ -55,8 +55,8 @@ enum van_class { VAN_CONTROL = 0, VAN_ANSWER = 1, VAN_CHAIN = 2, VAN_REQUEST = 3
 
 /* One outgoing frame. From van_send (if it returns OK) until done, the van owns the frame and its
  * segments. done is called exactly once, from a round of the lane or from van_close / van_withdraw: with
- * OK when the segments' bytes have been read (by the kernel or by the peer), else with the cause. It may
- * free the frame. The caller still owns a frame that van_send refused, and done is not called. */
+ * OK when the segments' bytes have been read (by the kernel or by the peer), otherwise with the cause. done
+ * may free the frame. The caller still owns a frame that van_send refused, and done is not called. */
 struct van_frame {
     struct qnode node; /* private to the van */
     uint8_t head[VAN_HEAD];
@@ -64,11 +64,11 @@ struct van_frame {
     uint8_t nseg;
     uint8_t class;
     bool more; /* a request: another one follows within microseconds, which this one may wait for. A hint */
-    /* Among the frames of a class that wait, the highest priority is sent first; equal ones in order. A
+    /* Among the waiting frames of a class, the highest priority is sent first, and equal priorities in order. A
      * waiting frame ages: one step of priority is worth 1,024 frames. */
     int32_t priority;
-    /* NULL, or what a receiver in this process may read in frame() (van_note), besides the segments and as long as
-     * these. Other vans leave it behind. */
+    /* NULL, or an object that a receiver in this process may read in frame() (van_note). It is valid as long as the
+     * segments. Vans between processes do not send it. */
     const void *note;
     void (*done)(struct van_frame *frame, paramo_err status);
     uint64_t van_private[4];
@@ -115,9 +115,9 @@ struct van_ops {
     paramo_err (*send)(struct van_conn *conn, struct van_frame *frame);
     paramo_err (*send_lent)(struct van_conn *conn, struct van_frame *frame, void *spare); /* may be NULL */
     void (*withdraw)(struct van_conn *conn, struct van_frame *frame);
-    void (*displace)(struct van_conn *conn, const void *begin, size_t len);
+    void (*displace)(struct van_conn *conn, const void *begin, size_t len); /* may be NULL */
     void (*close)(struct van_conn *conn, bool flush);
-    void (*flush)(struct van_conn *conn);
+    void (*flush)(struct van_conn *conn);      /* may be NULL */
     void (*expect)(struct van_conn *conn);     /* may be NULL */
     void (*conn_stays)(struct van_conn *conn); /* may be NULL */
     void (*move)(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
@@ -157,13 +157,14 @@ struct van_conn {
     struct van_counters counters;
     uint64_t capabilities; /* wire/capability.h: what both ends can; the handshake sets it */
     char peer[72];         /* for messages: "10.0.0.5:8000", "inproc:3" */
-    /* private to van.c: the frame inside frame(), for van_keep and van_note; the links of the list of orphans */
+    /* private to src/van: the frame inside frame(), for van_keep and van_note; the links of the list of orphans */
     const void *rx_note;
     struct van_hold *rx_hold;
     unsigned rx_borrowed;
     struct van_conn *orphan_next, *orphan_prev;
     bool orphan;
-    uint64_t flush_until, flush_sent; /* private to van_flush_wait: the end in any case; bytes sent before */
+    /* private to van_flush_wait: the latest end; bytes_sent when its timer was armed */
+    uint64_t flush_until, flush_sent;
 };
 
 /* The vans between processes, by the name that a node's setting gives them: van_<name>_create makes one.
@@ -174,12 +175,12 @@ struct van_conn {
     X(tcp)                                                                                                   \
     X(ucx)
 
-/* How to make one; each van reads what it has a use for. */
+/* Settings of a van. The tcp van has none. */
 struct van_config {
     bool required;       /* ucx: a connection that cannot use UCX is closed */
     bool trusted_fabric; /* ucx: UCX may send to other hosts; it does not check or encrypt bytes */
     bool no_shm;         /* ucx: never use shared memory */
-    bool at_once;        /* ucx: for each connection that stays, not only for one that has carried much */
+    bool at_once;        /* ucx: offer UCX when a connection stays, not only when it has carried much */
 };
 #define VAN_DECLARE(name)                                                                                    \
     MUST_USE paramo_err van_##name##_create(struct env *env, const struct van_config *config,                \
@@ -192,7 +193,7 @@ bool van_exists(const char *name);
 MUST_USE paramo_err van_create(struct env *env, const char *name, const struct van_config *config,
                                struct van **van);
 
-/* The van of nodes in one process: each has its own space of addresses. van_sim_create is in
+/* The van between nodes of one process. Each such van has its own space of addresses. van_sim_create is in
  * sim/van/simvan.h. */
 MUST_USE paramo_err van_inproc_create(struct env *env, struct van **van);
 
@@ -213,13 +214,14 @@ void van_set_user(struct van_conn *conn, const struct van_user *user_ops, void *
 void van_set_frame_limit(struct van_conn *conn, uint64_t bytes);
 /* OK: the van owns the frame. AGAIN: its class is full; writable() follows. DISCONNECTED: the connection
  * is gone. TOO_LARGE, INVALID. Frames of one round are sent together at its end. While a request or chain
- * frame is out and nothing has been received since, further requests gather across rounds, until a frame
- * arrives, a byte limit is reached, a control or answer frame is sent, van_flush is called, or a short
- * time has passed. Without a frame that is out the last request gathers if it has `more`. */
+ * frame is out and no frame has been received since, further frames of these classes gather across rounds, until
+ * a frame arrives, a byte limit is reached, a control or answer frame is sent, van_flush is called, or a short
+ * time has passed. Otherwise they gather only if the last request has `more` or further ones are expected
+ * (van_expect). */
 MUST_USE paramo_err van_send(struct van_conn *conn, struct van_frame *frame);
-/* van_send of a frame whose last segment changes after this call. Bytes that are not sent at once are
- * copied to spare, which has room for that segment and stays valid until done. They are copied even if
- * the frame is refused. */
+/* van_send of a frame whose last segment the caller changes after this call. Bytes that are not sent at once
+ * are copied to spare, which has room for that segment and stays valid until done, and the segment then points
+ * there. They are copied even if the frame is refused. */
 MUST_USE paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare);
 /* Sends gathered frames at the end of this round. Call it before waiting for an answer. */
 void van_flush(struct van_conn *conn);
@@ -235,9 +237,9 @@ void van_withdraw(struct van_conn *conn, struct van_frame *frame);
 /* Redirects an incoming frame that is being received into [begin, begin+len) to the sink. Its frame() has
  * data NULL for that segment. */
 void van_displace(struct van_conn *conn, const void *begin, size_t len);
-/* Frees the connection. No callback follows; done for unsent frames is called before it returns (with
- * flush: later, when they have been sent, or when none has left for ten seconds, or after a minute). May be called from
- * any callback of the connection. */
+/* Frees the connection. No callback follows. done for unsent frames is called before van_close returns. With
+ * flush it is called later: when they have been sent, when no byte has left for ten seconds, or after a minute.
+ * May be called from any callback of the connection. */
 void van_close(struct van_conn *conn, bool flush);
 /* Moves the connection to another lane; called in a callback of the current user. Nothing is received
  * until arrived() is called on that lane and sets the new user. No unsent frame may be queued. The caller
@@ -254,7 +256,7 @@ unsigned van_flushing(struct van *van, const struct lane *lane);
 /* On a lane, before it is destroyed: ends its connections that still flush. */
 void van_abandon(struct van *van, struct lane *lane);
 /* Any thread: drops this share of received chain, request and answer frames from now on
- * (config.drop_percent, to test that lost frames are survived). */
+ * (config.drop_percent, to test that requests survive lost frames). */
 void van_set_drop(struct van *van, unsigned percent);
 
 /* In frame(): the frame's note, if it came from this process; NULL: it has none. */

@@ -1,4 +1,4 @@
-/* The vans between processes, by name. Apart from van.c, so that a program with one van links no other. */
+/* The vans between processes, by name. Not in van.c, so that a program with one van links no other. */
 #include "van/van.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const struct {
 };
 enum { VANS_COUNT = sizeof vans / sizeof *vans };
 
-static unsigned find(const char *name)
+static unsigned van_index(const char *name)
 {
     unsigned i = 0;
     while (i < VANS_COUNT && strcmp(vans[i].name, name) != 0)
@@ -23,13 +23,13 @@ static unsigned find(const char *name)
 
 bool van_exists(const char *name)
 {
-    return find(name) < VANS_COUNT;
+    return van_index(name) < VANS_COUNT;
 }
 
 paramo_err van_create(struct env *env, const char *name, const struct van_config *config, struct van **van)
 {
-    unsigned i = find(name);
+    unsigned i = van_index(name);
     if (i == VANS_COUNT)
-        return err_set(PARAMO_E_INVALID, "there is no van \"%s\"; use inproc, tcp or ucx", name);
+        return err_set(PARAMO_E_INVALID, "there is no van \"%s\" between processes; use tcp or ucx", name);
     return vans[i].create(env, config, van);
 }

@@ -839,7 +839,7 @@ static void count_pauses(void *arg, int level, const char *line)
 {
     (void)arg;
     (void)level;
-    if (strstr(line, "pauses"))
+    if (strstr(line, "cannot accept connections"))
         atomic_fetch_add(&pauses, 1);
 }
 

@@ -25,7 +25,8 @@
 #include "van/pool.h"
 
 enum {
-    INPROC_ROUND_FRAMES = 256, /* per run of the task, so that the lane's other connections get their turn */
+    /* per run of the task, so that the lane's other connections get their turn; arbitrary */
+    INPROC_ROUND_FRAMES = 256,
     INPROC_ROUND_BYTES = 4 << 20
 };
 
@@ -61,7 +62,7 @@ struct inproc_end {
     struct mailbox inbox, returns;
     struct lane_task task;
     atomic_bool posted;
-    atomic_bool peer_closed;        /* the other end sends no more; set after its last parcel was pushed */
+    atomic_bool peer_closed;        /* the other end sends no more; set after it pushed its last parcel */
     pthread_mutex_t lock;           /* lane_at does not change or end while a task is posted to it */
     _Atomic(struct lane *) lane_at; /* written under lock; NULL: closed */
 
@@ -351,7 +352,7 @@ static void end_free(struct lane_task *task)
     pipe_unref(container_of(task, struct inproc_end, end)->pipe);
 }
 
-/* Closes the sending side. The other end learns it after all frames that were sent. */
+/* Closes the sending side. The other end learns of that after all frames that were sent. */
 static void send_goodbye(struct inproc_end *e)
 {
     atomic_store(&e->peer->peer_closed, true);
@@ -615,7 +616,7 @@ static void move_arrive(struct lane_task *task)
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
     if (e->state == END_OPEN && !e->moving)
-        kick(e); /* for mail that has come since */
+        kick(e); /* for mail that came during the move */
 }
 
 static void move_leave(struct lane_task *task)

@@ -200,7 +200,7 @@ static void on_ready(struct lane_source *source, uint32_t events)
         tcp_recv_round(conn);
     if ((events & EPOLLOUT) && conn->state == TCP_OPEN && !conn->move_to) {
         if (conn->out_by != TCP_OUT_WAY)
-            conn->blocked = false; /* else it is the way that is full, if any */
+            conn->blocked = false; /* while the way carries the frames, only it can be full */
         if (lane_source_change(conn->base.lane, source, EPOLLIN))
             tcp_break_later(conn, PARAMO_E_SYSTEM);
         tcp_hook(conn);

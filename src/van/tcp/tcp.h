@@ -15,7 +15,7 @@ void tcp_abandon(struct van_conn *base);
 void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
               void *arg);
 MUST_USE paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **conn);
-/* The socket is accepted or connected. */
+/* Begins to receive on an accepted socket. After an error the connection is not open. */
 MUST_USE paramo_err tcp_conn_open(struct tcp_conn *conn);
 void tcp_socket_options(int fd);
 

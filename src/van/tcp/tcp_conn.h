@@ -28,12 +28,12 @@ enum {
     TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
     TCP_JOIN_MAX = 16 << 10,     /* the same beside others: a call and a wake-up of the peer cost more */
     TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
-    /* frames of a burst that leave together, so that the peer begins before the rest */
+    /* a burst leaves with this many frames or bytes: the peer begins before the rest, and one stage holds them */
     TCP_BURST_FRAMES = 64,
+    TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX,
     TCP_CUT_MIN = 33,      /* the fewest frames of a burst that may be cut */
-    TCP_CUT_TIMED = 16,    /* answers that come together, for a round to be timed */
+    TCP_CUT_TIMED = 16,    /* a round is timed if at least this many answers come together */
     TCP_CUT_WINDOW = 2048, /* requests that are timed together */
-    TCP_BURST_BYTES = TCP_STAGE_BYTES - TCP_COPY_MAX, /* the same in bytes: they still fit into one stage */
     TCP_BURST_MISS = 3,    /* misses that a missed burst counts for; a complete one takes 1 away */
     TCP_BURST_MISSES = 10, /* most misses; after a miss the next 2^misses bursts are not waited for */
     TCP_RBUF_BYTES = 64 << 10,
@@ -137,18 +137,18 @@ struct tcp_conn {
     struct outq out;
     uint8_t *stage; /* bytes of frames that are being sent, before the current frame */
     size_t stage_at, stage_len;
-    struct van_frame *current; /* is being sent from its segments; or the rest of a withdrawn frame: */
+    struct van_frame *current; /* is being sent from its segments */
     uint64_t current_at;       /* in its padded segments */
-    uint8_t *rest;
+    uint8_t *rest;             /* a copy of the unsent bytes of a withdrawn frame; then current is NULL */
     uint64_t rest_at, rest_len;
     struct queue finished; /* sent; done is due */
     uint64_t lent;         /* bytes sent before this round's end */
-    bool unheard;          /* a request is out and no frame was received since */
+    bool unheard;          /* a request or chain frame is out, and no frame was received since */
     bool urgent;           /* do not gather */
     bool more;             /* the last request that was queued has van_frame.more */
     struct tcp_burst burst;
-    bool blocked; /* the socket is full: EPOLLOUT shows when to continue */
-    bool deaf;    /* the socket cannot send; the receiving side finds out why */
+    bool blocked;     /* the socket is full: EPOLLOUT shows when to continue */
+    bool send_failed; /* the socket cannot send; the receiving side finds out why */
 
     /* receiving */
     uint8_t *rbuf;
@@ -191,7 +191,7 @@ static inline bool tcp_alive(const struct tcp_conn *conn)
 }
 
 void tcp_conn_move(struct tcp_conn *conn, enum tcp_state to);
-/* The hook runs at the end of this round. */
+/* Makes the hook run at the end of this round. */
 void tcp_hook(struct tcp_conn *conn);
 /* Anywhere: breaks the connection (tcp_end.h) at the end of this round. */
 void tcp_break_later(struct tcp_conn *conn, paramo_err why);

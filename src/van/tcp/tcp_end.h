@@ -1,6 +1,6 @@
 /*
- * The end of a tcp connection: it breaks, or its last user lets it go. Its frames are completed and its socket
- * is closed. Never knows why. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
+ * The end of a tcp connection: it breaks, or its user closes it. Its frames are completed and its socket is closed.
+ * Never knows why it ends. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
  */
 #ifndef VAN_TCP_TCP_END_H
 #define VAN_TCP_TCP_END_H
@@ -9,7 +9,7 @@
 
 /* In a round: ends the connection and tells the user. The message is err_text(). */
 void tcp_break(struct tcp_conn *conn, paramo_err why);
-/* Frees a connection that never had a user, or is an orphan. */
+/* Frees the connection without a callback: its user has closed it, or it never had one. */
 void tcp_discard(struct tcp_conn *conn, paramo_err status);
 /* Drops what was received and not delivered. */
 void tcp_end_receiving(struct tcp_conn *conn);

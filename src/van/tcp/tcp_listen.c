@@ -11,7 +11,7 @@
 #include "van/tcp/tcp.h"
 #include "van/tcp/tcp_end.h"
 
-enum { ACCEPT_ROUND = 64, BACKLOG = 1024 };
+enum { ACCEPT_ROUND = 64 /* connections per round */, BACKLOG = 1024 }; /* both arbitrary */
 #define ACCEPT_PAUSE_NS (100 * ENV_MS)
 
 struct tcp_listener {
@@ -32,11 +32,12 @@ static void accept_resume(struct lane_timer *timer)
         log_error("listener %s stops: %s", l->base.address, err_text());
 }
 
-/* Out of descriptors or memory: connections wait in the kernel's queue, and the poller must not report it all
+/* Out of descriptors or memory: connections wait in the kernel's queue, and the poller must not report them all
  * the time. */
 static void accept_pause(struct tcp_listener *l, int cause)
 {
-    log_error("listener %s pauses: accept: %s", l->base.address, strerror(cause));
+    log_error("listener %s cannot accept connections and tries again in 100 ms: %s", l->base.address,
+              strerror(cause));
     if (lane_timer_arm(l->lane, &l->pause, lane_now(l->lane) + ACCEPT_PAUSE_NS))
         return; /* no timer: polling all the time is better than accepting nothing */
     if (lane_source_change(l->lane, &l->source, 0))

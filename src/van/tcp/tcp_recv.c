@@ -228,7 +228,8 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t last
         if (!err)
             err = van_header_decode(at + used, conn->base.limits.frame_bytes, &h);
         if (!err && h.own && (h.padded > TCP_OWN_MAX || h.nseg != 1))
-            err = err_set(PARAMO_E_PROTOCOL, "a frame of the van itself has %u segments", h.nseg);
+            err = err_set(PARAMO_E_PROTOCOL,
+                          "a frame of the van itself has %u segments, not one, or too many bytes", h.nseg);
         if (err) {
             break_with_peer(conn, err);
             return used;
@@ -256,7 +257,7 @@ void tcp_recv_parse(struct tcp_conn *conn)
 {
     assert(conn->rbuf_at <= conn->rbuf_len && conn->rbuf_len <= TCP_RBUF_BYTES);
     size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at, 0);
-    if (conn->rbuf_len) /* else the connection has ended */
+    if (conn->rbuf_len) /* 0: the connection has ended */
         conn->rbuf_at += used;
     assert(conn->rbuf_at <= conn->rbuf_len);
     if (conn->rbuf_at == conn->rbuf_len)
@@ -271,7 +272,7 @@ static bool rbuf_ready(struct tcp_conn *conn)
     return false;
 }
 
-bool tcp_recv_reads_there(const struct tcp_conn *conn)
+bool tcp_recv_in_place(const struct tcp_conn *conn)
 {
     return conn->in.active && conn->in.lasting;
 }
@@ -284,7 +285,7 @@ bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, siz
         break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes came by a way that is not open"));
         return false;
     }
-    if (tcp_recv_reads_there(conn) && conn->in.lasting != bytes) {
+    if (tcp_recv_in_place(conn) && conn->in.lasting != bytes) {
         break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "a frame continues on another way"));
         return false;
     }

@@ -9,10 +9,11 @@
 #include "van/tcp/tcp_conn.h"
 
 /* Takes bytes that came by the way. False: the connection has ended. lasting: the number of bytes, from these
- * on, that are contiguous, stay valid while tcp_recv_reads_there, and are passed in this order. 0: the bytes
- * do not stay. */
+ * on, that are contiguous, stay valid while tcp_recv_in_place, and are passed in this order. 0: the bytes do not
+ * stay. */
 bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, size_t lasting);
-bool tcp_recv_reads_there(const struct tcp_conn *conn);
+/* A large frame is being received whose bytes stay where tcp_recv_bytes got them. */
+bool tcp_recv_in_place(const struct tcp_conn *conn);
 void tcp_recv_round(struct tcp_conn *conn);
 /* Delivers the frames that are in rbuf already. */
 void tcp_recv_parse(struct tcp_conn *conn);

@@ -23,7 +23,7 @@ bool tcp_send_held(const struct tcp_conn *conn)
 
 /* ---- bursts -------------------------------------------------------------------------------------------- */
 
-/* The answers to several requests have come together. */
+/* Answers have come together: times the round, and ends the window when it is full. */
 static void cut_time(struct tcp_conn *conn, unsigned answers)
 {
     struct tcp_cut *cut = &conn->burst.cut;
@@ -67,7 +67,7 @@ static void burst_begins(struct tcp_conn *conn)
     b->most = burst_most(b);
 }
 
-/* One of its requests was queued. */
+/* A request of the burst was queued. */
 static void burst_goes_on(struct tcp_conn *conn)
 {
     struct tcp_burst *b = &conn->burst;
@@ -78,7 +78,7 @@ static void burst_goes_on(struct tcp_conn *conn)
         conn->urgent = true;
 }
 
-/* Its other requests did not come in time. */
+/* The other requests of the burst did not come in time. */
 static void burst_missed(struct tcp_conn *conn)
 {
     struct tcp_burst *b = &conn->burst;
@@ -341,7 +341,7 @@ static void push_out(struct tcp_conn *conn)
             } else {
                 /* The peer's last frames, which may have the reason, are still unread. The poller reports the
                  * socket as readable, and the receiving side ends the connection. */
-                conn->deaf = true;
+                conn->send_failed = true;
             }
             return;
         }
@@ -355,8 +355,8 @@ static void push_out(struct tcp_conn *conn)
     conn->urgent = false;
 }
 
-/* The timer stays armed when what gathered has left: to set it again for the next frames would wake the lane's thread
- * if another thread sends them. So it may fire early, or for nothing. */
+/* The timer stays armed after the gathered frames have left: arming it again for the next frames would wake the lane's
+ * thread if another thread sends them. So it may fire early, or in vain. */
 static void gather_over(struct lane_timer *timer)
 {
     struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);
@@ -394,7 +394,7 @@ static bool should_leave(const struct tcp_conn *conn)
 /* Sends before the round's end, so that lent bytes need no copy while the socket has room. */
 static void send_ahead(struct tcp_conn *conn)
 {
-    if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->deaf ||
+    if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->send_failed ||
         conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
         return;
     uint64_t before = conn->base.counters.bytes_sent;
@@ -402,7 +402,7 @@ static void send_ahead(struct tcp_conn *conn)
     conn->lent += conn->base.counters.bytes_sent - before;
 }
 
-/* How many bytes of its last segment are not sent yet. */
+/* How many bytes of the frame's last segment are not sent yet. */
 static uint64_t still_needed(const struct tcp_conn *conn, const struct van_frame *frame)
 {
     uint64_t len = frame->seg[frame->nseg - 1].len, at = conn->current_at;
@@ -436,7 +436,7 @@ void tcp_send_round(struct tcp_conn *conn)
     conn->lent = 0;
     bool waits = false;
     burst_begins(conn);
-    if (!conn->blocked && !conn->deaf && tcp_send_pending(conn)) {
+    if (!conn->blocked && !conn->send_failed && tcp_send_pending(conn)) {
         if (!stage_ready(conn)) {
             tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
         } else if (should_leave(conn)) {
@@ -448,7 +448,7 @@ void tcp_send_round(struct tcp_conn *conn)
                 push_out(conn); /* without a timer frames must not gather */
         }
     }
-    /* The timer of a burst is set before it begins: the lane's thread, which is here, need not be woken for it. */
+    /* The timer is armed before the burst begins: the lane's thread runs now, and need not be woken for it. */
     if (conn->burst.due && !conn->base.orphan) {
         waits = gather_until(conn);
         if (!waits)

@@ -71,8 +71,8 @@ static void sweep(const char *path)
     (void)closedir(base);
 }
 
-/* False: another process's sweep mistook it for a dead one's. */
-static bool lock_it(struct shmdir *dir)
+/* False: another process's sweep mistook the folder for a dead one's, or errno has the cause. */
+static bool folder_lock(struct shmdir *dir)
 {
     char path[SHMDIR_PATH_MAX + sizeof LOCK + 1];
     struct stat st;
@@ -97,7 +97,7 @@ paramo_err shmdir_make(const char *base, struct shmdir *dir)
             dir->path[0] = '\0';
             return err_errno(PARAMO_E_SYSTEM, errno, "make a folder in %s", base);
         }
-        if (lock_it(dir))
+        if (folder_lock(dir))
             return PARAMO_OK;
         int why = errno;
         (void)rmdir(dir->path);

@@ -52,7 +52,7 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why)
     else if (atomic_load(&van->failed[kind]))
         *why = "UCX failed before";
     else if (atomic_load(&van->kept[kind]) >= UCX_KEPT_MAX)
-        *why = "too many connections by UCX ended before they were made";
+        *why = "too many UCX connections ended before they were established";
     else if (atomic_load(&van->ways) >= UCX_WAYS_MAX)
         *why = "the limit of connections that use UCX is reached";
     return !*why;

@@ -17,8 +17,8 @@
  *       |<---------------------- LAST |  the acceptor's last frame on the socket
  *       | GO (by UCX) --------------->|  from here the acceptor sends by UCX
  *
- * UCX takes milliseconds to make a worker and an endpoint. Until LAST all frames travel on the socket, so nothing
- * waits for that. Whatever fails until then, or takes too long, leaves the connection on the socket: the connector
+ * UCX takes milliseconds to make a worker and an endpoint. Until LAST all frames travel on the socket, so no frame
+ * waits for that. If a step before LAST fails or takes too long, the connection stays on the socket: the connector
  * sends RETRACT, and only the connector begins to switch. After LAST a side's frames wait for one message each way.
  * The side that reads LAST sends GO at once, beside all frames. So the bytes by UCX never overtake those on the
  * socket, and a long frame of the other side holds up nothing.
@@ -53,6 +53,7 @@
 #include "van/tcp/tcp_conn.h"
 #include "van/ucx/ucx_lib.h"
 
+/* Of one van: connections that use UCX; of each kind, ways that are kept (ucx_worker.c). Arbitrary. */
 enum { UCX_WAYS_MAX = 64, UCX_KEPT_MAX = 64 };
 
 struct ucx_van {
@@ -68,7 +69,7 @@ struct ucx_van {
     atomic_uint kept[UCX_KINDS]; /* ways whose UCX worker could not be destroyed */
 };
 
-/* pack reads the bytes that a way sends next. SYSTEM; all but van->tcp. */
+/* Initialises all but van->tcp. pack reads the bytes that a way sends next. SYSTEM. */
 MUST_USE paramo_err ucx_van_init(struct ucx_van *van, const struct van_config *config,
                                  const ucp_generic_dt_ops_t *pack);
 /* A context stays if one of its UCX workers is kept. */

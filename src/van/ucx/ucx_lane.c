@@ -55,8 +55,8 @@ static bool hook_progress(struct lane_hook *hook)
     return any;
 }
 
-/* UCX refuses to arm if a signal has come since the last poll, which is so after each wake-up. Mostly the messages that
- * it announced have been taken, so polling once more here spares a round. */
+/* UCX refuses to arm if a signal has come since the last poll, as after each wake-up. Usually the messages that it
+ * announced have been taken already, so one more poll here saves a round. */
 static ucs_status_t arm(struct ucx_way *way)
 {
     const struct ucx_api *api = way->context->api;

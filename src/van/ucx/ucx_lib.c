@@ -111,7 +111,7 @@ static const char *const shm_settings[][2] = {{"TLS", "posix"},       {"MM_SEG_S
 static const char *const fabric_settings[][2] = {
     {"TLS", "rc,dc,ud,tcp"}, {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 
-/* Has this machine a device that UCX's rc, dc and ud use? */
+/* True if this machine has a device that UCX's rc, dc and ud use. */
 static bool rdma_here(void)
 {
     struct dirent *entry = NULL;
@@ -162,16 +162,16 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind,
         api->cleanup(handle);
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
     }
-    /* 256: more than the transports' and UCX's own headers */
     context->api = api;
     context->handle = handle;
     context->datatype = datatype;
     context->rdma = kind == UCX_FABRIC && rdma_here();
+    /* 256: more than the transports' and UCX's own headers */
     context->message_bytes = kind == UCX_SHM ? (16 << 10) - 256 : (8 << 10) - 256;
     return PARAMO_OK;
 }
 
-/* One at a time: FILES_IN is the process's, and two nodes of a process may begin side by side. */
+/* One at a time: FILES_IN is a variable of the process, and two nodes of a process may begin at the same time. */
 paramo_err ucx_context_create(enum ucx_kind kind, const ucp_generic_dt_ops_t *pack,
                               struct ucx_context *context)
 {

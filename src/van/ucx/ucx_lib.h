@@ -42,7 +42,7 @@ MUST_USE paramo_err ucx_load(const struct ucx_api **api);
 struct ucx_context {
     const struct ucx_api *api;
     ucp_context_h handle;
-    ucp_datatype_t datatype; /* a way: the bytes that it sends next */
+    ucp_datatype_t datatype; /* its one element is a way, packed as the bytes that the way sends next */
     size_t message_bytes;    /* bytes that fit into one message of the transport */
     bool rdma;         /* it may use an RDMA device: UCX connects such endpoints by a message of its own */
     struct shmdir dir; /* for its files; empty: UCX makes none, or the user names the folder */

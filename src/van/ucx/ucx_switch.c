@@ -8,9 +8,9 @@
 #include "van/tcp/tcp_recv.h"
 #include "van/tcp/tcp_send.h"
 
-/* AREA_MIN: fewer bytes go in a message, since the area does not pay off. PART: the peer can begin to
- * read so much while the rest is written. RUN_MAX: the most bytes in one piece. Even with as many skipped
- * at the area's end, and TELL bytes that are read but not reported, there is room for such a piece. So
+/* AREA_MIN: fewer bytes go in a message, since the area does not pay off. PART: the bytes that one message announces,
+ * so that the peer reads them while the next part is written. RUN_MAX: the most bytes in one piece. Even if as many
+ * are skipped at the area's end, and TELL bytes are read but not yet reported, there is room for such a piece. So
  * neither side waits for the other forever. */
 enum { AREA_MIN = 16 << 10, PART = 64 << 10, RUN_MAX = AREA_BYTES / 8 * 3, TELL = AREA_BYTES / 8 };
 
@@ -249,7 +249,7 @@ static paramo_err area_came(struct ucx_way *way, const struct ucx_word *word)
                          lasting < RUN_MAX ? lasting : RUN_MAX);
     if (!way->conn)
         return PARAMO_OK;
-    if (!tcp_recv_reads_there(way->conn))
+    if (!tcp_recv_in_place(way->conn))
         way->released = way->at;
     room_tell(way);
     return PARAMO_OK;

@@ -1,4 +1,4 @@
-/* The ucx van: its table of operations, which are the tcp van's beside the ways. */
+/* The ucx van: its table of operations, which are the tcp van's except for the ways. */
 #ifdef PARAMO_HAVE_UCX
 #include <stdlib.h>
 

@@ -15,8 +15,9 @@
 #include "van/ucx/ucx_switch.h"
 #include "van/ucx/ucx_worker.h"
 
-/* WORTH: a way is worth its set-up on a connection that has carried so much. The set-up takes about 10 ms of both
- * sides' processors (docs/PERFORMANCE.md). A chain to a migration's target often ends before that is won back. */
+/* WORTH: a way pays off on a connection that has carried this number of frames or bytes. The set-up takes about 10 ms
+ * of both sides' processors (docs/PERFORMANCE.md). A chain to a migration's target often ends before that is won back.
+ */
 enum { SETUP_SECONDS = 10, WORTH_FRAMES = 1000, WORTH_BYTES = 16 << 20 };
 
 static struct ucx_van *van_of(const struct tcp_conn *conn)
@@ -39,7 +40,7 @@ static void way_finish(struct tcp_conn *conn)
     ucx_signal(conn->way, MESSAGE_END);
 }
 
-/* ucx_way_state.h draws them. */
+/* The drawing is in ucx_way_state.h. */
 static const struct sm machine = {
     "way",
     {[WAY_NEW] = {"new", SM_TO(WAY_OFFERED) | SM_TO(WAY_STARTING) | SM_TO(WAY_OFF)},
@@ -66,7 +67,7 @@ static void way_up(struct ucx_way *way)
     tcp_way_open(way->conn, 0);
 }
 
-/* Sends PROBE or ECHO when it is due. Not before the endpoint is connected: then no message waits behind that. */
+/* Sends PROBE or ECHO when it is due, and never before the endpoint is connected: no message waits for that. */
 static void prove(struct ucx_way *way)
 {
     bool due = way->connector ? way->state == WAY_READY_SENT : way->state == WAY_READY_CAME && way->probed;
@@ -79,7 +80,7 @@ static void prove(struct ucx_way *way)
 
 static paramo_err last_send(struct ucx_way *way);
 
-/* A message that sets the way up. What crosses a RETRACT or the close means nothing any more. */
+/* A message that sets the way up. It is ignored if it has crossed a RETRACT or the close. */
 static paramo_err signal_came(struct ucx_way *way, enum ucx_message message)
 {
     bool over = way->state == WAY_OFF || way->conn->base.orphan;
@@ -312,7 +313,7 @@ static void offer_ready(struct ucx_way *way, paramo_err err)
         err = setup_address(way, SETUP_ACCEPT);
     if (err) {
         log_info("van: %s: %s", conn_peer(way), err_text());
-        decline(way, "UCX failed there");
+        decline(way, "UCX failed on the accepting side");
         return;
     }
     move(way, WAY_ACCEPTED);
@@ -337,7 +338,7 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
     paramo_err err = kind == UCX_SHM ? areas_begin(way, &o->area) : PARAMO_OK;
     if (err || ucx_worker_begin(way, kind, message_came, offer_ready)) {
         log_info("van: %s: %s", conn_peer(way), err_text());
-        decline(way, err ? "its memory cannot be shared" : "UCX failed there");
+        decline(way, err ? "shared memory cannot be used" : "UCX failed on the accepting side");
         return PARAMO_OK;
     }
     move(way, WAY_STARTING);
@@ -403,7 +404,7 @@ static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
         return err;
     if (err) {
         log_info("van: %s: %s", conn_peer(way), err_text());
-        decline(way, "UCX failed there");
+        decline(way, "UCX failed on the accepting side");
         return PARAMO_OK;
     }
     move(way, WAY_READY_CAME);
@@ -420,8 +421,8 @@ static paramo_err last_came(struct ucx_way *way)
 
 static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
 {
-    struct ucx_setup it;
-    paramo_err err = ucx_setup_decode(bytes, len, &it);
+    struct ucx_setup setup;
+    paramo_err err = ucx_setup_decode(bytes, len, &setup);
     if (!err && !conn->way) { /* an accepted connection that was not settled yet */
         err = ucx_way_prepare(conn);
         if (!err)
@@ -431,33 +432,34 @@ static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t le
         return err;
     struct ucx_way *way = conn->way;
     enum way_state state = way->state;
-    if (!way->connector && state == WAY_NEW && it.kind == SETUP_OFFER && !way->offered) {
+    if (!way->connector && state == WAY_NEW && setup.kind == SETUP_OFFER && !way->offered) {
         if (way->stays)
-            return offer_came(way, &it);
-        way->offer = it;
+            return offer_came(way, &setup);
+        way->offer = setup;
         way->offered = true;
         return PARAMO_OK;
     }
-    if (way->connector && state == WAY_OFFERED && it.kind == SETUP_ACCEPT)
-        return accept_came(way, &it);
-    if (way->connector && state == WAY_OFF && it.kind == SETUP_ACCEPT)
+    if (way->connector && state == WAY_OFFERED && setup.kind == SETUP_ACCEPT)
+        return accept_came(way, &setup);
+    if (way->connector && state == WAY_OFF && setup.kind == SETUP_ACCEPT)
         return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false); /* too late */
-    if (!way->connector && state == WAY_ACCEPTED && it.kind == SETUP_READY)
-        return ready_came(way, &it);
-    if (way->connector && it.kind == SETUP_DECLINE && (state == WAY_OFFERED || state == WAY_READY_SENT)) {
-        way_off(way, it.why);
+    if (!way->connector && state == WAY_ACCEPTED && setup.kind == SETUP_READY)
+        return ready_came(way, &setup);
+    if (way->connector && setup.kind == SETUP_DECLINE && (state == WAY_OFFERED || state == WAY_READY_SENT)) {
+        way_off(way, setup.why);
         return PARAMO_OK;
     }
-    if (!way->connector && it.kind == SETUP_RETRACT && (state == WAY_ACCEPTED || state == WAY_READY_CAME)) {
-        way_off(way, "UCX failed there");
+    if (!way->connector && setup.kind == SETUP_RETRACT &&
+        (state == WAY_ACCEPTED || state == WAY_READY_CAME)) {
+        way_off(way, "UCX failed on the connecting side");
         return PARAMO_OK;
     }
-    if (state == WAY_OFF && it.kind == (way->connector ? SETUP_DECLINE : SETUP_RETRACT))
+    if (state == WAY_OFF && setup.kind == (way->connector ? SETUP_DECLINE : SETUP_RETRACT))
         return PARAMO_OK; /* it has crossed ours */
-    if (it.kind == SETUP_LAST && !conn->in_by_way &&
+    if (setup.kind == SETUP_LAST && !conn->in_by_way &&
         (way->connector ? state == WAY_LAST_SENT || state == WAY_UP : state == WAY_READY_CAME && way->proved))
         return last_came(way);
-    return err_set(PARAMO_E_PROTOCOL, "UCX setup frame %u is out of place", it.kind);
+    return err_set(PARAMO_E_PROTOCOL, "UCX setup frame %u is out of place", setup.kind);
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------------------- */

@@ -6,8 +6,7 @@
  *   acceptor:  NEW -> STARTING -> ACCEPTED -> READY_CAME -> LAST_SENT -> UP
  *
  * STARTING: the worker is being made beside the lanes.
- *
- * OFF: stays on the socket; from each state before LAST_SENT.
+ * OFF: the connection stays on the socket. Reached from each state before LAST_SENT.
  */
 #ifndef VAN_UCX_UCX_WAY_STATE_H
 #define VAN_UCX_UCX_WAY_STATE_H
@@ -44,21 +43,21 @@ struct ucx_way {
     struct lane_timer late;
     struct area ours, theirs; /* shared memory: for sending, for receiving */
 
-    /* from here on since a worker was begun (ucx_worker.c) */
+    /* valid since a worker was begun (ucx_worker.c) */
     enum ucx_kind kind;
     struct lane *home; /* the connection's lane; NULL: no worker was begun */
     struct blocking_job job;
     bool making, ended;     /* guarded by the van's lock: the job is not over; the connection has ended */
-    struct lane_task begun; /* on the lane, after the job ... */
-    bool posted;            /* ... if it has not run yet */
+    struct lane_task begun; /* runs on the lane, after the job */
+    bool posted;            /* begun is due, and has not run yet */
     paramo_err made;
     char made_text[ERR_TEXT_MAX];
     ucp_am_recv_callback_t came;
     void (*ready)(struct ucx_way *way, paramo_err err);
-    struct ucx_setup accept;                 /* of the connector: ACCEPT, until the worker is there ... */
+    struct ucx_setup accept;                 /* of the connector: ACCEPT, until the worker is made ... */
     uint8_t accept_address[UCX_ADDRESS_MAX]; /* ... and the address in it */
 
-    /* from here on with a worker */
+    /* valid with a worker */
     const struct ucx_context *context;
     ucp_worker_h worker;
     ucp_ep_h ep;
@@ -73,7 +72,7 @@ struct ucx_way {
     unsigned busy;
     size_t message_len;
 
-    /* our area: positions count on forever; offset = position % AREA_BYTES */
+    /* our area: positions only grow; offset = position % AREA_BYTES */
     uint64_t head, tail; /* written up to, read by the peer up to */
     size_t run_left;     /* bytes left of a frame that must stay in one piece */
     bool full;           /* nothing is written until ROOM comes */

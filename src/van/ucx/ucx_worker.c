@@ -123,7 +123,7 @@ static void begin_work(struct blocking_job *job)
         err_text_copy(way->made_text);
 }
 
-/* The lane exists as long as the connection does, so it is posted to under the lock under which that ends. */
+/* The lane exists as long as the connection. So the task is posted under the lock that guards `ended`. */
 static void begin_done(struct blocking_job *job)
 {
     struct ucx_way *way = way_of(job);
