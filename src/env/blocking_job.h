@@ -27,7 +27,7 @@ MUST_USE paramo_err blocking_jobs_create(struct env *env, const char *name,
                                          struct blocking_jobs **blocking_jobs);
 /* Any thread. */
 void blocking_jobs_post(struct blocking_jobs *blocking_jobs, struct blocking_job *blocking_job);
-/* Runs what was posted and waits for it. On return their ends are in the lanes' inboxes. NULL is allowed. */
+/* Waits until all posted jobs have run. On return their ends are in the lanes' inboxes. NULL is allowed. */
 void blocking_jobs_destroy(struct blocking_jobs *blocking_jobs);
 
 #endif

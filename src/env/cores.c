@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* cgroup v2: cpu.max of this process's group has "max 100000" or "150000 100000". */
+/* cgroup v2: cpu.max of this process's group contains "max 100000" or "150000 100000". 0: no quota is known. */
 static unsigned quota_cores(void)
 {
     char line[512];

@@ -1,7 +1,7 @@
 /*
  * An environment: clock and randomness, real (env/real/real.c) or simulated (sim/env/sim.h). Only src/env
  * and src/van ask the system for time, random numbers, threads or files. An env outlives everything made
- * with it. Any thread may call its functions. Tests: test/env/test_lane.c, test_sim.c.
+ * with it. Any thread may call its functions. Tests: test/env/test_lane.c, test/sim/test_sim.c.
  */
 #ifndef ENV_ENV_H
 #define ENV_ENV_H

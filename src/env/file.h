@@ -2,7 +2,7 @@
  * Files that are written whole or not at all, and spools. A file_out is written under a temporary name and
  * gets its final name in file_out_commit, after its bytes are on the disk. After a crash, an error or
  * file_out_abort the old file is still there. The functions block: never call them on a lane. One thread per
- * file. Tests: test/env/test_file.c.
+ * file. This module never knows what a file means. Tests: test/env/test_file.c.
  */
 #ifndef ENV_FILE_H
 #define ENV_FILE_H
@@ -37,7 +37,7 @@ void file_spool_close(struct file_spool *spool); /* NULL is allowed */
 
 /* Maps a whole regular file for reading. NOT_FOUND, IO. data is NULL for an empty file. */
 MUST_USE paramo_err file_map(const char *path, const void **data, size_t *len);
-/* Like file_map(), but into memory: what others write to the file later does not show. Also MEMORY. */
+/* Like file_map(), but reads the file into memory, so later writes to the file do not show. Also MEMORY. */
 MUST_USE paramo_err file_load(const char *path, const void **data, size_t *len);
 void file_unmap(const void *data, size_t len); /* of both */
 

@@ -119,8 +119,8 @@ MUST_USE static inline paramo_err fs_list(struct fs *fs, const char *path,
 
 /* Writes all bytes, with as many writes as needed. */
 MUST_USE paramo_err fs_write_all(struct fs_file *file, const void *data, size_t len);
-/* dir/name, or TOO_LARGE. */
 enum { FS_PATH_MAX = 1024 };
+/* dir/name, or TOO_LARGE. */
 MUST_USE paramo_err fs_join(const char *dir, const char *name, char path[FS_PATH_MAX]);
 /* Makes the folder if it does not exist, and makes its name durable in any case. */
 MUST_USE paramo_err fs_keep_dir(struct fs *fs, const char *path);

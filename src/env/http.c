@@ -99,7 +99,7 @@ static paramo_err failure(const struct curl_http *h, const struct http_request *
     if (h->answer->failed)
         return err_memory(h->answer_max);
     if (h->too_large)
-        return err_set(PARAMO_E_TOO_LARGE, "%s: an answer of more than %zu bytes", http_request->url,
+        return err_set(PARAMO_E_TOO_LARGE, "%s: the answer has more than %zu bytes", http_request->url,
                        h->answer_max);
     paramo_err err = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ? PARAMO_E_CONNECT
                      : code == CURLE_OPERATION_TIMEDOUT                                  ? PARAMO_E_TIMEOUT

@@ -39,7 +39,7 @@ struct hugemem_chunk {
     char *memory;
     units_set used; /* a bit for each unit */
     unsigned live;  /* bits set */
-    unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: names its list */
+    unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: selects its list */
     uint8_t span[HUGEMEM_CHUNK / HUGEMEM_UNIT]; /* of each unit: the first one of its span */
     struct hugemem_chunk *prev, *next;
 };
@@ -63,7 +63,7 @@ void hugemem_fini(struct hugemem *m)
 
 size_t hugemem_idle(const struct hugemem *m)
 {
-    return m->chunks.count * HUGEMEM_CHUNK - m->live * HUGEMEM_UNIT + m->spared;
+    return m->chunks.count * HUGEMEM_CHUNK - m->live * HUGEMEM_UNIT + m->span_idle;
 }
 
 /* ---- chunks ---- */
@@ -96,7 +96,7 @@ static void list_remove(struct hugemem *m, struct hugemem_chunk *c)
     m->empty_count -= c->live == 0;
 }
 
-/* The units where a run of that many free units begins, as bits. Units after the last one count as used. */
+/* The units where a run of this number of free units begins, as bits. Units after the last one count as used. */
 static units_set runs_of(const struct hugemem_chunk *c, unsigned units)
 {
     units_set runs = ~c->used;
@@ -220,7 +220,7 @@ static struct hugemem_span *add_span(struct hugemem *m, unsigned class)
     for (size_t i = 0; i < bytes / HUGEMEM_UNIT; i++)
         c->span[first + i] = (uint8_t)first;
     struct hugemem_span *span = hugemem_span_make(memory, class);
-    m->spared += bytes;
+    m->span_idle += bytes;
     spans_add(m, span);
     return span;
 }
@@ -232,7 +232,7 @@ static void *from_span(struct hugemem *m, size_t size)
     if (!span)
         return NULL;
     void *block = hugemem_span_take(span);
-    m->spared -= hugemem_class_bytes(class);
+    m->span_idle -= hugemem_class_bytes(class);
     if (!hugemem_span_has_room(span))
         spans_remove(m, span);
     return block;
@@ -245,12 +245,12 @@ static void to_span(struct hugemem *m, struct hugemem_chunk *c, char *memory)
     if (!hugemem_span_has_room(span))
         spans_add(m, span);
     hugemem_span_put(span, memory);
-    m->spared += hugemem_class_bytes(span->class);
+    m->span_idle += hugemem_class_bytes(span->class);
     if (span->used)
         return;
     spans_remove(m, span);
     size_t bytes = hugemem_span_bytes(span->class);
-    m->spared -= bytes;
+    m->span_idle -= bytes;
     to_chunk(m, c, (const char *)span, bytes);
 }
 

@@ -3,10 +3,10 @@
  * with pages of 4 KiB it misses the TLB as well as the cache. Blocks of the sizes that tables use are cut from chunks
  * of 2 MiB; the kernel is asked to back each chunk with one page. Small blocks, such as rows of a VAR table, are cut
  * from spans of such a chunk (hugemem_span.h). Very large blocks are mappings of their own. Blocks of small tables
- * come from malloc. Chunks without blocks, except one, return to the system when
- * the owner calls hugemem_trim: without huge pages that takes the kernel 100 us per chunk, and a table that is
- * cleared has thousands of chunks. One owner, no locks. Without huge pages everything works, only slower. This module
- * never knows what the memory is for. Tests: test/env/test_hugemem.c.
+ * come from malloc. Chunks without blocks, except one, return to the system when the owner calls hugemem_trim: without
+ * huge pages that takes the kernel 100 us per chunk, and a table that is cleared has thousands of chunks. One owner, no
+ * locks. Without huge pages everything works, only slower. This module never knows what the memory is for. Tests:
+ * test/env/test_hugemem.c.
  */
 #ifndef ENV_HUGEMEM_H
 #define ENV_HUGEMEM_H
@@ -36,7 +36,7 @@ struct hugemem {
     size_t empty_count;
     struct hugemem_span *spans[HUGEMEM_SPAN_CLASSES]; /* of each class, those with room */
     size_t live;                                      /* units in use */
-    size_t spared;                                    /* bytes of these units that are in no block */
+    size_t span_idle;                                 /* bytes of spans that are in no block */
     size_t small;                                     /* bytes of blocks from malloc */
     /* More than HUGEMEM_KEPT chunks are empty: the owner should call hugemem_trim later. May be NULL. */
     void (*emptied)(void *ctx);

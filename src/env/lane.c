@@ -21,8 +21,8 @@ static _Thread_local struct {
     struct lane *late_of;   /* the lane of the innermost completions ... */
     struct queue *late;     /* ... and what they have posted with lane_post_late */
     unsigned leaving;       /* depth of lane_leave on this thread's stack */
-    unsigned shy;           /* ... of lanes whose thread runs no foreign steps */
-    struct lane *returning; /* lane_returns */
+    unsigned no_borrow;     /* ... of lanes with LANE_NO_BORROW */
+    struct lane *returning; /* the lane of the last lane_returns */
     unsigned borrowed;
     struct lane *borrow[BORROW_MAX];
 } self;
@@ -202,7 +202,7 @@ static void completions_run(struct lane *lane)
     }
 }
 
-/* Releases the lane. Then its inbox is empty, or a thread has been summoned. */
+/* Releases the lane. Afterwards its inbox is empty, or a thread has been woken. */
 static void lane_release(struct lane *lane)
 {
     for (unsigned rounds = 0;; rounds++) {
@@ -213,7 +213,7 @@ static void lane_release(struct lane *lane)
         /* only a holder writes it */
         if (atomic_load_explicit(&lane->next_timer, memory_order_relaxed) != next)
             atomic_store(&lane->next_timer, next);
-        atomic_fetch_add(&lane->inside, 1); /* destroy may not free it between the release and what follows */
+        atomic_fetch_add(&lane->inside, 1); /* lane_destroy must not free it before this function ends */
         int running = LANE_RUNNING;
         self.held = NULL;
         if (atomic_compare_exchange_strong(&lane->state, &running, LANE_IDLE)) {
@@ -245,8 +245,8 @@ static void borrowed_run(void)
         if (steps >= BORROW_STEPS) {
             lane->ops->wake(lane, false);
         } else if (lane_acquire(lane)) {
-            /* A thread that has acquired the lane since has found our mail: it takes the inbox after the
-             * state. */
+            /* Otherwise a thread that acquired the lane in between takes our mail: it drains the inbox after
+             * it has set the state. */
             inbox_run(lane);
             lane_release(lane);
         }
@@ -257,13 +257,13 @@ static void borrowed_run(void)
 void lane_leave(struct lane *lane)
 {
     assert(lane_held(lane));
-    unsigned shy = (lane->flags & LANE_NO_BORROW) != 0;
+    unsigned no_borrow = (lane->flags & LANE_NO_BORROW) != 0;
     self.leaving++;
-    self.shy += shy;
+    self.no_borrow += no_borrow;
     lane_release(lane);
     if (self.leaving == 1)
         borrowed_run();
-    self.shy -= shy;
+    self.no_borrow -= no_borrow;
     self.leaving--;
 }
 
@@ -281,7 +281,7 @@ bool lane_enter(struct lane *lane)
 static void summon(struct lane *lane)
 {
     bool may = self.held ? !(self.held->flags & LANE_NO_BORROW) : self.leaving != 0;
-    if (lane->ops->borrow && may && !self.shy) {
+    if (lane->ops->borrow && may && !self.no_borrow) {
         for (unsigned i = 0; i < self.borrowed; i++) {
             if (self.borrow[i] == lane) {
                 atomic_fetch_sub(&lane->inside, 1);

@@ -32,18 +32,18 @@ bool lane_held(const struct lane *lane);
 /* Any thread: the number of tasks, timers and events handled so far, and whether something waits to be
  * handled. */
 void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting);
-/* On the lane: a frame was received. Whether a real lane polls before it sleeps depends on their rate. */
+/* On the lane: a frame was received. Whether a real lane polls before it sleeps depends on the rate of frames. */
 void lane_count(struct lane *lane);
 /* True if the calling thread holds any lane or is inside a completion: it must not wait. */
 bool lane_inside(void);
 
 /* Any thread. */
 void lane_post(struct lane *lane, struct lane_task *task);
-/* lane_post. In a completion of this lane, the tasks of completions that follow each other are posted together, after
- * the last of them. A thread that may run the lane after its step does not run it before either. */
+/* lane_post, but within completions of this lane the tasks are posted together, after the last completion that is
+ * due. That delays nothing: a thread that borrows the lane would run it only after the completions. */
 void lane_post_late(struct lane *lane, struct lane_task *task);
-/* The calling thread is going to be in lane_wait of this lane again soon (NULL: of none). While threads come
- * and go there, its posts wake no other thread; a real lane's thread looks within half a millisecond. */
+/* The calling thread will be in lane_wait of this lane again soon (NULL: of none). While threads come and go
+ * there, its posts wake no other thread; a real lane's thread looks within half a millisecond. */
 void lane_returns(struct lane *lane);
 /* Takes the lane if it is idle, and drains the inbox first, so that earlier posts run earlier. Never
  * blocks, and never succeeds inside a step. */
@@ -70,9 +70,9 @@ void lane_at_end(struct lane *lane, struct lane_task *task);
 /* On the lane: runs the task, a completion, after the lane is released. Completions of one lane run one
  * at a time, in this order. Inside one lane_inside() is true, and requests may be issued. */
 void lane_complete(struct lane *lane, struct lane_task *task);
-/* Any thread, after it has handed the lane something that completes by a callback. While another thread
+/* Any thread, after it has handed the lane a request that completes by a callback. While another thread
  * has more of this lane's completions to run, the caller yields the processor to it, a bounded number of times.
- * Otherwise each callback would wake a thread for one free place, at two wake-ups per callback. */
+ * Otherwise each callback would make room for one request, and cost two wake-ups. */
 void lane_give_way(struct lane *lane);
 /* Called around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any
  * thread. The calls nest. */
@@ -85,8 +85,7 @@ void lane_notify(struct lane *lane);
 
 /* Any thread. Between the two calls the lane expects an event for which no thread waits in lane_wait, and
  * which must not be late. A real lane's thread then watches the descriptors, even while callers come and
- * go. Call lane_expect before handing the lane the request whose answer is expected. The calls may be
- * counted in any order. */
+ * go. Call lane_expect before handing the lane the request whose answer is expected. */
 void lane_expect(struct lane *lane);
 void lane_expected(struct lane *lane);
 

@@ -1,6 +1,6 @@
 /*
  * What callers hand a lane (lane.h): tasks, timers, descriptors, the hook of a transport. They own the memory.
- * Must never know: what a lane is made of. Tests: test/env/test_lane.c.
+ * This module never knows what a lane is made of. Tests: test/env/test_lane.c.
  */
 #ifndef ENV_LANE_TYPES_H
 #define ENV_LANE_TYPES_H
@@ -32,7 +32,7 @@ struct lane_source {
     int fd;
     uint32_t events;
     void (*ready)(struct lane_source *source, uint32_t events);
-    bool dead;  /* removed during the current round: its pending event is dropped */
+    bool dead;  /* not on the poller; if it was removed in this round, its pending event is dropped */
     bool quiet; /* only wakes the lane: the hook counts the work that it finds */
     struct qnode node;
 };
@@ -49,7 +49,7 @@ struct lane_hook {
 };
 
 enum lane_flags {
-    /* its thread never runs foreign steps (the control lane: heartbeats must leave on time) */
+    /* its thread never runs steps of other lanes (the control lane: heartbeats must leave on time) */
     LANE_NO_BORROW = 1,
     LANE_NO_SPIN = 2 /* never polls before it sleeps */
 };

@@ -11,8 +11,8 @@ struct library;
 
 enum { LIBRARIES_MAX = 16 };
 
-/* Loads the file and calls `first` with it, unless the process has loaded it before. Returns what `first` does; after
- * an error of it the file counts as not loaded. The library stays. NOT_FOUND: the file cannot be loaded. FULL. Any
+/* Loads the file and calls `first` with it, unless the process has loaded it before. Returns the result of `first`;
+ * after its error the file counts as not loaded. The library stays. NOT_FOUND: the file cannot be loaded. FULL. Any
  * thread; one at a time. */
 MUST_USE paramo_err library_load(const char *path, paramo_err (*first)(struct library *library));
 /* In `first`: the object of that name; NULL: there is none. */

@@ -12,7 +12,7 @@
 static int file = -1;
 static enum log_format file_format;
 
-/* As a JSON string, without what does not fit. Bytes above 127 stay: the log is UTF-8. */
+/* Writes text as a JSON string, cut to what fits. Bytes above 127 stay: the log is UTF-8. */
 static size_t quote(const char *text, char *out, size_t cap)
 {
     size_t n = 0;

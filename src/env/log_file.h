@@ -11,8 +11,8 @@ enum log_format { LOG_TEXT = 0, LOG_JSON = 1 };
 #define LOG_FORMAT_WORDS "text|json"
 
 /* From now on errors, warnings and information go to this file, too. The file is made, or continued. IO: it cannot be
- * opened, and the file before it stays in use. Call it while nothing logs. A line that cannot be written is lost, and
- * the job continues. */
+ * opened, and the file before it stays in use. No other thread may log during the call. A line that cannot be written
+ * is lost, and the job continues. */
 MUST_USE paramo_err log_file_open(const char *path, enum log_format format);
 
 #endif

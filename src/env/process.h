@@ -1,6 +1,7 @@
 /*
  * What a node needs from its process besides lanes: whether it was forked, environment variables, a line to
- * the parent, and an event descriptor for a foreign event loop. Tests: test/env/test_process.c.
+ * the parent, and an event descriptor for a foreign event loop. This module never knows nodes. Tests:
+ * test/env/test_process.c.
  */
 #ifndef ENV_PROCESS_H
 #define ENV_PROCESS_H

@@ -71,7 +71,7 @@ static void test_blocks(void **state)
     }
     assert_int_equal(m.small, 0);
     assert_int_equal(m.live, 0);
-    assert_int_equal(m.spared, 0);
+    assert_int_equal(m.span_idle, 0);
     for (size_t i = 0; i < BLOCKS; i++)
         block[i] = take(&m, i);
     assert_true(m.chunks.count <= chunks); /* what was given back is used again */
@@ -179,7 +179,7 @@ static void test_small_blocks_go_back(void **state)
     assert_in_range(m.live, 0, N / STAY);
     for (size_t i = 0; i < N; i += STAY)
         hugemem_release(&m, block[i], 1 + i % LEN);
-    assert_int_equal(m.small + m.live + m.spared, 0);
+    assert_int_equal(m.small + m.live + m.span_idle, 0);
     assert_false(hugemem_trim(&m, 1000));
     assert_int_equal(m.chunks.count, HUGEMEM_KEPT);
     hugemem_fini(&m);

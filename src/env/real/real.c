@@ -27,8 +27,7 @@ static uint64_t real_random(struct env *env)
         if (got > 0)
             have += (size_t)got;
         else if (errno != EINTR)
-            abort(); /* a kernel without getrandom (before 3.17): cannot happen where epoll_pwait2's fallback
-                        runs */
+            abort(); /* only a kernel before 3.17 (2014) has no getrandom */
     }
     return bits;
 }

@@ -2,7 +2,7 @@
  * How a real lane waits. Its thread sleeps in epoll_wait. A thread that waits for a request becomes the
  * lane's leader and sleeps in epoll_wait itself, so that an answer wakes the thread that needs it. The
  * lane's thread then parks on another descriptor, first for PARK_NS at a time: while callers come and go it
- * stays there, and checks once after each. During one long wait it parks without a timeout, until that
+ * stays there, and checks once after each time. During one long wait it parks without a timeout, until that
  * leader leaves. Further waiters are followers: they sleep on a futex until the leader notifies them or
  * leaves.
  *
@@ -35,7 +35,7 @@
 /* How late the lane's thread may notice a timer, or a lane without a driver, while callers come and go. */
 #define PARK_NS      (500 * ENV_US)
 #define PARK_SHALLOW 4 /* parks during one wait before the thread parks without a timeout ... */
-#define PARK_RARE    1 /* ... of a lane that runs no foreign steps (the control lane): its waits are long */
+#define PARK_RARE    1 /* ... of a lane with LANE_NO_BORROW (the control lane): its waits are long */
 enum {
     EVENTS_MAX = 64,
     ASIDE_SPINS = 100 /* some microseconds: a step of a thread on another core is mostly over by then */
@@ -47,7 +47,7 @@ static void real_wake(struct lane *lane, bool soon)
         event_signal(lane->real.wake_fd);
     else if (atomic_load(&lane->real.parked) && (!soon || atomic_load(&lane->real.deep)))
         event_signal(lane->real.park_fd);
-    /* else: its thread or leader is awake and checks the inbox before it sleeps */
+    /* otherwise its thread or leader is awake and checks the inbox before it sleeps */
 }
 
 static void futex_wake_all(atomic_uint *word)
@@ -139,7 +139,7 @@ static void real_poll(struct lane *lane)
     for (int i = 0; i < n; i++) {
         struct lane_source *source = events[i].data.ptr;
         if (!source) {
-            /* It may be for a leader that has not yet left epoll_wait, and would sleep on without it. */
+            /* The signal may be for a leader that is still in epoll_wait, and would sleep on without it. */
             if (!atomic_load(&lane->real.leader_asleep))
                 event_drain(lane->real.wake_fd);
         } else if (!source->dead) {
@@ -148,7 +148,8 @@ static void real_poll(struct lane *lane)
             source->ready(source, events[i].events);
         }
     }
-    if (n > 0) /* after the handling: a sleep that begins during it may still find what it is about to read */
+    if (n >
+        0) /* after the handling: a sleep that begins during it may still find a descriptor that is about to be read */
         atomic_fetch_add(&lane->real.changes, 1);
 }
 
@@ -217,7 +218,7 @@ static bool real_turn(struct lane *lane, struct ready *ready)
     return atomic_load_explicit(&lane->work, memory_order_relaxed) != before;
 }
 
-/* Is there mail that no thread will handle? Checked before sleeping. */
+/* True if there is mail that no thread will handle. Checked before sleeping. */
 static bool real_has_mail(struct lane *lane)
 {
     return !mailbox_empty(&lane->inbox) && atomic_load(&lane->state) == LANE_IDLE;
@@ -229,7 +230,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Polls if that pays. True if something came. The thread that is waited for may need this core: each poll yields it. */
+/* Polls if that pays. True if something came. Each poll yields the core, which the awaited thread may need. */
 static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *), void *arg)
 {
     if (lane->flags & LANE_NO_SPIN)

@@ -42,7 +42,7 @@ uint64_t spin_begin(struct spin *spin, uint64_t now, uint64_t frames);
 /* After the poll. came: something was handled; descheduled: another thread ran for long during the poll. Then polling
  * ends at once. */
 void spin_end(struct spin *spin, bool came, bool descheduled);
-/* What follows is not counted, up to the next spin_begin. */
+/* The time from now to the next spin_begin is not counted. */
 void spin_pause(struct spin *spin, uint64_t now);
 
 #endif
