@@ -12,6 +12,7 @@
 #include "node/config.h"
 #include "wire/capability.h"
 
+/* Defaults. MORE: how much longer than its checkpoint a call waits for the scheduler's answer. Arbitrary. */
 enum { ADMIN_TIMEOUT_MS = 10000, ADMIN_CKPT_MS = 60000, ADMIN_CKPT_MORE_MS = 5000 };
 
 struct paramo_admin {
@@ -26,7 +27,7 @@ struct paramo_admin {
 struct admin_call {
     struct lane_task task;
     struct admin_query_config config;
-    struct admin_query_result result; /* ours */
+    struct admin_query_result result; /* moved out of the query */
     paramo_err status;
     char text[ERR_TEXT_MAX];
     atomic_bool over;
@@ -117,7 +118,7 @@ static bool call_is_over(void *arg)
     return atomic_load(&((struct admin_call *)arg)->over);
 }
 
-/* The fields of call->config that say what is asked are set. */
+/* Sets the other fields of call->config than those of the question, and waits for the end of the query. */
 static paramo_err admin_ask(paramo_admin *admin, uint32_t timeout_ms, struct admin_call *call)
 {
     if (!admin)

@@ -34,7 +34,7 @@ struct listing {
     void *arg;
     struct whole {
         uint64_t number, id;
-    } * whole; /* of those seen: later ones may be based on them */
+    } * whole; /* the whole ones seen so far: later ones may be based on them */
     size_t whole_count;
     bool failed;
 };

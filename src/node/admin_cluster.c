@@ -1,4 +1,4 @@
-/* A snapshot of a job: its view, and what the scheduler and the servers report, counted up by node. */
+/* A snapshot of a job: its view, and what the scheduler and the servers report, added up for each node. */
 #include <assert.h>
 #include <stdlib.h>
 

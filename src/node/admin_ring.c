@@ -4,7 +4,7 @@
 #include "node/admin_impl.h"
 #include "node/config.h"
 
-/* As ring/ has them; the caller's memory. */
+/* The shards as ring/ has them. The caller frees *out. */
 static paramo_err shards_copy(const paramo_ring_shard *shards, size_t n, struct ring_shard **out)
 {
     if (!shards || !n || n >= RING_NONE)

@@ -15,7 +15,7 @@ void paramo_message_init(paramo_message *message, uint32_t to)
     *message = (paramo_message){.size = sizeof *message, .to = to, .app = PARAMO_ANY, .customer = PARAMO_ANY};
 }
 
-/* A reply as the application sees it, and what keeping a segment needs. */
+/* A reply as the application sees it, and its source, from which a segment can be kept. */
 struct shown {
     paramo_reply reply;
     const struct client_reply *from;

@@ -59,7 +59,7 @@ paramo_err paramo_table_clock_ages(const paramo_table *table, uint64_t ages[PARA
     return PARAMO_OK;
 }
 
-/* With call->options, which are whole. */
+/* call->options are complete, or NULL. */
 static paramo_err issue(paramo_worker *worker, struct client_call *call, uint64_t *ts)
 {
     if (!ts && !(call->options && call->options->callback))
@@ -93,7 +93,7 @@ paramo_err request_issue(paramo_worker *worker, struct client_call *call,
     err = issue(worker, call, ts);
     if (err && sub)
         subtask_drop(&own);
-    call->options = NULL; /* they were those of this function */
+    call->options = NULL; /* they may point to this function's locals */
     return err;
 }
 

@@ -12,7 +12,7 @@ MUST_USE paramo_err table_check(const paramo_worker *worker, const paramo_table 
 /* Issues a request whose call lacks only its options. ts NULL: allowed with a callback. */
 MUST_USE paramo_err request_issue(paramo_worker *worker, struct client_call *call,
                                   const paramo_request_options *options, uint64_t *ts);
-/* The given options; or, if they are shorter than this program's, whole, completed from them. NULL stays. */
+/* The given options or, if their struct is an older and shorter one, `whole`, filled from them. NULL stays NULL. */
 const paramo_request_options *request_options(const paramo_request_options *options,
                                               paramo_request_options *whole);
 /* The status of a request: if the request ended because its node did, the status of the node. */

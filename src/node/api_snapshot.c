@@ -11,7 +11,7 @@
 #include "paramo/functions.h"
 #include "paramo/snapshot.h"
 
-enum { KEEP = 2 };
+enum { KEEP = 2 }; /* the default of options.keep */
 
 /*
  * The record of a name's snapshots: the only row of the table "@NAME". A taker writes `begun`, and waits for that,
@@ -192,9 +192,10 @@ static paramo_err take(paramo_worker *worker, const char *name, const char *cons
     if (err)
         return err;
     if (r.keep && r.keep != o->keep)
-        return err_set(PARAMO_E_INVALID, "snapshot %s: %" PRIu64 " are kept, not %" PRIu32, name, r.keep,
-                       o->keep);
-    uint64_t before = r.taken, now = before + 1; /* of a call that failed, too: no other copies are changed */
+        return err_set(PARAMO_E_INVALID, "snapshot %s keeps %" PRIu64 " since its first call, not %" PRIu32,
+                       name, r.keep, o->keep);
+    /* A call that failed has begun the same number, so the same copies are changed. */
+    uint64_t before = r.taken, now = before + 1;
     uint64_t taker = env_random(worker->node->env);
     r = (struct record){.taken = before, .begun = now, .keep = o->keep, .taker = taker};
     err = record_request(worker, table, &r, true);
@@ -235,7 +236,7 @@ paramo_err paramo_snapshot_take(paramo_worker *worker, const char *name, const c
         return err_set(PARAMO_E_INVALID, "keep is %" PRIu32 ", and may be 2 to %d", o.keep,
                        PARAMO_SNAPSHOTS_MAX);
     if (worker->reads)
-        return err_set(PARAMO_E_REFUSED, "snapshot %s: a reader takes none", name);
+        return err_set(PARAMO_E_REFUSED, "snapshot %s: a reader cannot take snapshots; use a worker", name);
     err = tables_check(worker, full, tables, n);
     if (!err)
         err = record_open(worker, name, true, full, &table);

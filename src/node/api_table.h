@@ -9,7 +9,7 @@
 
 /* The name by which the job knows the table: with the worker's namespace. INVALID: too long, or empty. */
 MUST_USE paramo_err table_name(const paramo_worker *worker, const char *name, char full[VIEW_NAME_MAX]);
-/* paramo_table_open by that name. */
+/* paramo_table_open by the name of table_name(). */
 MUST_USE paramo_err table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
                                paramo_table **table);
 /* Like table_open(), with what a view says of the table; the worker may have it open already. MEMORY. */

@@ -27,7 +27,7 @@ static paramo_err call_issue(paramo_worker *worker, uint32_t to, const char *nam
                              const paramo_request_options *options, uint64_t *ts)
 {
     if (!user_name_is_good(name))
-        return err_set(PARAMO_E_INVALID, "the name of a task is missing, or wrong");
+        return err_set(PARAMO_E_INVALID, "the name of a task has 1 to 31 of a-z, 0-9, _, - and .");
     struct client_message m = {.to = to,
                                .app = PARAMO_TASKS_APP,
                                .flags = order ? TASKS_IN_ORDER : 0,
@@ -71,7 +71,7 @@ paramo_err paramo_task_call_after(paramo_worker *worker, uint32_t to, const char
     if (err)
         return err;
     if (!user_name_is_good(name))
-        return err_set(PARAMO_E_INVALID, "the name of a task is missing, or wrong");
+        return err_set(PARAMO_E_INVALID, "the name of a task has 1 to 31 of a-z, 0-9, _, - and .");
     if (!order)
         order = &none;
     if (order->size < sizeof *order || (order->after_count && !order->after))

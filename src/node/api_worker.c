@@ -114,7 +114,7 @@ static void enlist_worker(void *arg)
     if (view)
         view_feed_offer(&w->feed, view);
     if (atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code)
-        worker_node_ended(w); /* as those that were open then */
+        worker_node_ended(w); /* as for the workers that were open when it ended */
 }
 
 static void delist_worker(void *arg)
@@ -224,7 +224,7 @@ paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, 
         .token = node->config.token ? node->config.token : "",
         .frame_bytes = node->config.max_message_bytes,
         .request_timeout_ms = node->config.request_timeout_ms,
-        .connect_timeout_ms = 5000,
+        .connect_timeout_ms = 5000, /* arbitrary */
         .drop_percent = node->config.drop_percent,
         .retry_ms = node->config.retry_ms,
         .need_view = client_needs_view,

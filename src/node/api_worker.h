@@ -14,7 +14,7 @@ void worker_nudge(paramo_worker *worker);
 void worker_node_ended(paramo_worker *worker);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err worker_check(const paramo_worker *worker);
-/* paramo_customer_open for an app of the library's own, too. */
+/* paramo_customer_open, also for the library's own apps; with `reads` paramo_reader_open. */
 MUST_USE paramo_err customer_open(paramo_node *node, uint32_t app, uint32_t customer, bool reads,
                                   paramo_worker **worker);
 /* Sends the rows that filters hold back, and waits for some seconds until they are acknowledged. Not on a lane. */

@@ -14,7 +14,7 @@ enum {
     WAIT_MS = 250   /* then the scheduler names the workers behind, and is asked again; arbitrary */
 };
 
-/* One iteration that has been ended, until its requests have. */
+/* An iteration that the worker has ended, until its requests have ended, too. */
 struct iteration {
     struct client_fence fence;
     struct lane_task task;
@@ -117,7 +117,7 @@ static void iteration_over(struct lane_task *task)
     paramo_worker *w = i->worker;
     assert(lane_held(w->node->control));
     assert(i->session && i->clock);
-    /* A scheduler may give a session twice. Then an iteration of an earlier join is beyond those of this one, and
+    /* A scheduler may give a session twice. Then an iteration of an earlier join is above those of this one, and
      * ignored. */
     if (i->session == atomic_load(&w->clock.session) && i->clock <= atomic_load(&w->clock.issued)) {
         raise_to(&w->clock.reached, i->clock);
@@ -247,14 +247,14 @@ static void news(paramo_worker *w)
 struct behind {
     struct lane_task task;
     paramo_worker *worker;
-    char who[ERR_TEXT_MAX];
+    char text[ERR_TEXT_MAX];
 };
 
 static void behind_run(struct lane_task *task)
 {
     struct behind *b = container_of(task, struct behind, task);
     assert(lane_held(b->worker->lane) && b->worker->client);
-    client_clock_behind(b->worker->client, b->who);
+    client_clock_behind(b->worker->client, b->text);
     free(b);
 }
 
@@ -268,8 +268,8 @@ static void behind(paramo_worker *w)
     if (!b)
         return;
     *b = (struct behind){.task.run = behind_run, .worker = w};
-    err_text_copy(b->who);
-    char *time = strstr(b->who, "; waited ");
+    err_text_copy(b->text);
+    char *time = strstr(b->text, "; waited ");
     if (time)
         *time = '\0';
     lane_post(w->lane, &b->task);
@@ -398,7 +398,7 @@ struct goodbye {
 
 static paramo_err goodbye_say(struct goodbye *g);
 
-/* A node that is gone does not count either. */
+/* After other errors the node is gone, and no longer counts either. */
 static void goodbye_said(struct member_call *call, paramo_err status)
 {
     struct goodbye *g = container_of(call, struct goodbye, call);

@@ -26,15 +26,17 @@
 enum { CLOCK_AHEAD_MAX = 1024 /* iterations ended whose requests are in flight; arbitrary */ };
 #define CLOCK_AGELESS UINT64_MAX
 
-/* Control lane. The scheduler counts the worker from now on, or does not any more. */
+/* Control lane. The scheduler counts the worker from now on, or no longer. */
 void clock_joined(paramo_worker *worker, uint64_t session, const struct clock_result *result);
 void clock_left(paramo_worker *worker);
 /* Control lane. Takes in the result of a wait. */
 void clock_heard(paramo_worker *worker, const struct clock_result *result);
 /* Any thread. *clock: the number that the worker has reached when all its requests before have ended. INVALID: it
- * does not count; AGAIN; MEMORY; or why it does not count any more. */
+ * does not count. AGAIN: CLOCK_AHEAD_MAX iterations are in flight. MEMORY. Or the cause for which it no longer
+ * counts. */
 MUST_USE paramo_err clock_end(paramo_worker *worker, uint64_t *clock);
-/* Any thread. Can the worker wait for this clock? INVALID: it has no clock, or has itself ended fewer iterations. */
+/* Any thread. OK: the worker can wait for this clock. INVALID: it has no clock, or has itself ended fewer
+ * iterations. */
 MUST_USE paramo_err clock_demand_check(const paramo_worker *worker, uint64_t clock);
 /* Any thread. A push or pull of an aggregated table is of the worker's present iteration, if it counts. */
 void clock_of_call(const paramo_worker *worker, struct client_call *call);

@@ -217,6 +217,7 @@ paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t custom
     if (err)
         return err;
     struct pool_args args = {.pool = pool, .customer = customer, .round = round, .timeout_ms = timeout_ms};
+    /* The scheduler ends the wait after timeout_ms. A minute more is for a scheduler that restarts; arbitrary. */
     args.deadline = env_now(node->env) + (timeout_ms + UINT64_C(60000)) * ENV_MS;
     err = node_call(node->own, begin_pool_next, pool_taken, &args);
     if (err)

@@ -8,9 +8,10 @@
 
 #include "node/node.h"
 
-/* Copies every string; INVALID names the field. */
+/* Fills missing fields with defaults and copies every string. MEMORY. */
 MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
 void config_free(paramo_config *config);
+/* INVALID: the message names the field. */
 MUST_USE paramo_err config_check(const paramo_config *config);
 /* The chains of config.filter. INVALID. */
 MUST_USE paramo_err config_filters(const paramo_config *config,

@@ -12,7 +12,7 @@
 #include "node/settings.h"
 #include "van/local.h"
 
-/* A number of the table that has no field; *number stays as it is if the variable is not set. */
+/* Reads a number of the table that has no field. *number stays as it is if the variable is not set. */
 static paramo_err variable_number(const char *name, uint64_t *number)
 {
     paramo_option_value value;
@@ -42,8 +42,8 @@ static paramo_err variable_role(paramo_config *config)
     return PARAMO_OK;
 }
 
-/* ps-lite's names of transports. Its own were ZeroMQ over TCP, InfiniBand verbs and a UCX of its own
- * protocol. */
+/* ps-lite's names of transports: ZeroMQ over TCP, InfiniBand verbs, and UCX with a protocol of its own. Paramo has
+ * none of them: tcp and ucx are its own vans, and the other names mean auto. */
 static paramo_err variable_van(paramo_config *config)
 {
     const char *type = process_variable("DMLC_PS_VAN_TYPE");
@@ -134,7 +134,7 @@ static paramo_err variables_of_process(void)
 {
     uint64_t verbose = 0, ignored = 0;
     paramo_err err = variable_number("PS_VERBOSE", &verbose);
-    if (!err) /* lost messages are always sent again here */
+    if (!err) /* checked, but without effect: Paramo always sends lost messages again */
         err = variable_number("PS_RESEND", &ignored);
     const char *cpu = process_variable("PARAMO_CPU");
     if (!err && cpu && (err = cpu_limit(cpu)) != PARAMO_OK)

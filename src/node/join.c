@@ -42,7 +42,7 @@ static void scheduler_accept(void *arg, struct van_conn *conn, const struct hell
     node_shard_accept(hello->shard == HELLO_APP_ENDPOINT ? endpoint : NULL, conn, hello);
 }
 
-/* The address that this process connects to, where the scheduler listens on all addresses. */
+/* Notes the address by which this process reaches the scheduler: loopback if the scheduler listens on all. */
 static void scheduler_address_note(paramo_node *node, const char *address)
 {
     char host[VIEW_HOST_MAX];
@@ -57,7 +57,7 @@ static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
     return dir && *dir ? process_path(dir, path, FS_PATH_MAX) : PARAMO_OK;
 }
 
-/* From a list with colons between. */
+/* Makes each path of a list with colons absolute. */
 static paramo_err places_of_files(const char *list, char paths[SCHEDULER_ALLOW_MAX])
 {
     size_t used = 0;

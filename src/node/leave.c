@@ -108,7 +108,7 @@ static paramo_err end_shard(struct node_shard *s)
     return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
 }
 
-enum { DRAIN_SECONDS = 60 };
+enum { DRAIN_SECONDS = 60 }; /* arbitrary */
 
 static paramo_err begin_drain(struct node_call *c, struct member *m, void *arg)
 {
@@ -124,12 +124,12 @@ static bool member_slots_ended(void *arg)
     return true;
 }
 
-/* Other servers take its partitions; the scheduler ends it when that is done. */
+/* Other servers take this server's partitions; the scheduler ends its membership when that is done. */
 static void drain(paramo_node *node)
 {
     uint64_t patience = 10 * ENV_SEC;
     if (member_slots_ended(node))
-        return; /* and so is the job */
+        return; /* the job is over, or this server has left it */
     paramo_err err = node_call(node->own, begin_drain, NULL, &patience);
     if (!err)
         err =
@@ -191,7 +191,7 @@ static paramo_err stop(paramo_node *node, bool now)
         return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
     close_workers(node);
     if (now || node->own->role == PARAMO_ROLE_WORKER) {
-        serve_close_all(node); /* threads that wait for requests return before the node is freed */
+        serve_close_all(node); /* threads that wait for requests return */
         tasks_end(node);
     }
     flush_answers(node);

@@ -147,7 +147,7 @@ static void conn_arrived(void *arg, struct van_conn *conn)
 
 void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello)
 {
-    if (!to || !to->shard) { /* or the node could not begin */
+    if (!to || !to->shard) { /* no shard: the node could not begin */
         acceptor_reject(conn, PARAMO_E_REFUSED, "there is no such shard here");
         return;
     }
@@ -251,7 +251,7 @@ static paramo_err member_slot_listen(struct member_slot *member_slot, const char
     return err;
 }
 
-/* A node that is not a member. It waits for a scheduler that died as long as a member does. */
+/* Opens the slot of a node that is not a member. It waits as long as a member for a scheduler that died. */
 static paramo_err member_slot_observe(struct member_slot *member_slot, const char *scheduler_address)
 {
     paramo_node *node = member_slot->node;
@@ -311,7 +311,7 @@ paramo_err member_slot_open(struct member_slot *member_slot, const char *schedul
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
         .scheduler_wait_ms = node->config.scheduler_wait_ms,
-        .frame_bytes = 64 << 20,
+        .frame_bytes = 64 << 20, /* arbitrary: views are smaller */
         .arg = member_slot,
         .on_joined = member_slot_joined,
         .on_view = member_slot_view,

@@ -72,20 +72,20 @@ uint64_t node_deadline(const paramo_node *node, uint32_t ms)
 
 /* ---- the end of a lane -------------------------------------------------------------------------------- */
 
-struct last_words {
+struct lane_flush {
     struct van *van;
     struct lane *lane;
 };
 
 static bool all_sent(void *arg)
 {
-    const struct last_words *w = arg;
+    const struct lane_flush *w = arg;
     return van_flushing(w->van, w->lane) == 0;
 }
 
-static void close_app(void *arg)
+static void flush_abandon(void *arg)
 {
-    const struct last_words *w = arg;
+    const struct lane_flush *w = arg;
     assert(lane_held(w->lane));
     van_abandon(w->van, w->lane);
 }
@@ -94,10 +94,10 @@ void node_lane_end(paramo_node *node, struct lane *lane)
 {
     if (!lane)
         return;
-    struct last_words w = {node->van, lane};
+    struct lane_flush w = {node->van, lane};
     if (node->van) {
         (void)!lane_wait(lane, all_sent, &w, env_now(node->env) + ENV_SEC);
-        (void)!node_run_on(lane, close_app, &w);
+        (void)!node_run_on(lane, flush_abandon, &w);
     }
     lane_destroy(lane);
 }
@@ -146,7 +146,7 @@ static void call_cancel(struct lane_task *task)
     assert(c->call.arg == c); /* it has begun */
     if (!atomic_load(&c->done))
         member_cancel(c->member_slot->member, &c->call);
-    /* Waits until the task has returned: its stack may not go before. */
+    /* node_call runs one more task here before it returns: its stack holds this one. */
     lane_notify(c->member_slot->node->control);
 }
 

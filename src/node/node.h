@@ -30,7 +30,7 @@
 struct dispatch {
     paramo_node *node;
     struct lane *lane;
-    struct paramo_request *first, *last; /* no handler yet */
+    struct paramo_request *first, *last; /* those for which there is no handler yet */
     struct lane_timer expiry;
     struct lane_task retry; /* a handler has come, or the node closes */
     atomic_bool retry_posted;
@@ -58,7 +58,7 @@ struct member_slot {
     uint64_t incarnation;
     int32_t rank;              /* wanted */
     struct member *member;     /* control lane */
-    struct observer *observer; /* in its place, if the role is that of readers */
+    struct observer *observer; /* in place of a member, if the role is that of readers */
     struct acceptor *acceptor; /* NULL: does not listen; control lane */
     struct node_shard *shards; /* servers */
     unsigned shards_count;
@@ -76,10 +76,11 @@ struct member_slot {
 enum handler_state { HANDLER_FREE, HANDLER_OPEN, HANDLER_CLOSING };
 
 /* One table's or app's handler. All but state and queue change only while it is FREE. A lane that has seen it
- * OPEN may use it until the end of that step (closing waits for all lanes). */
+ * OPEN may use it until the end of that step: closing an app waits for the lane of apps, and the handler of a table
+ * is never closed. */
 struct handler {
     atomic_int state;          /* enum handler_state */
-    bool app;                  /* else a table */
+    bool app;                  /* false: a table's */
     char table[VIEW_NAME_MAX]; /* "": every table without one of its own */
     uint32_t id, customer;     /* of an app */
     paramo_handler fn;         /* NULL: paramo_app_take */
@@ -92,8 +93,8 @@ struct handler {
 
 enum { HANDLERS_MAX = 64 + 1, EXITS_MAX = 64 }; /* one is that of tasks */
 
-/* Where this process listens and how other nodes reach it. Empty: it does not listen; the address the
- * scheduler sees. */
+/* Where this process listens (empty: nowhere) and how other nodes reach it (empty: at the address that the scheduler
+ * sees). */
 struct place {
     char listen[ADDRESS_MAX];
     char advertise[VIEW_HOST_MAX];
@@ -168,7 +169,7 @@ struct paramo_worker {
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
     uint32_t app, customer;
     uint64_t session;              /* random, not 0: names it in the order of tasks */
-    _Atomic uint64_t task_numbers; /* of its calls there */
+    _Atomic uint64_t task_numbers; /* the last number of its calls of tasks */
     bool reads;                    /* it is a reader */
     char space[VIEW_NAME_MAX];     /* the namespace of its tables; "": none */
     struct worker_clock clock;

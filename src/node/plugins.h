@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 /* Loads each file of a list with colons that the process has not loaded yet. NULL: none. NOT_FOUND: a file cannot be
- * loaded, or is no plugin. INVALID: what it has cannot be registered. Any thread. */
+ * loaded, or is no plugin. INVALID: something in it cannot be registered. Any thread. */
 MUST_USE paramo_err plugins_load(const char *list);
 
 #endif

@@ -173,7 +173,7 @@ static void refuse(struct paramo_request *q, paramo_err status, const char *text
 static void refuse_unserved(struct paramo_request *q)
 {
     char text[ERR_TEXT_MAX];
-    if (q->info.table) /* the sender puts this node before it */
+    if (q->info.table) /* the sender adds the name of this node */
         (void)snprintf(text, sizeof text,
                        "no handler serves table %s; the application must set one (paramo_serve)",
                        q->info.table);
@@ -516,7 +516,7 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
     if (!request || !info)
         return err_set(PARAMO_E_INVALID, "request or info is NULL");
     if (lane_inside()) {
-        lane_unborrow(); /* ps::internal::Outside asks here, and then another thread may wait */
+        lane_unborrow(); /* ps::internal uses this to ask where it runs, and then another thread may wait */
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for requests");
     }
     struct handler *h = hold_app(node, app, customer, false);

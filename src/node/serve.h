@@ -21,7 +21,7 @@ void dispatch_close(struct dispatch *dispatch);
 MUST_USE paramo_err serve_app(paramo_node *node, uint32_t app, paramo_handler handler, void *arg);
 /* Wakes the threads in paramo_app_take to check whether they must return. Any thread. */
 void serve_nudge(paramo_node *node);
-/* Closes all apps and waits for the threads that take requests from them. */
+/* Closes all apps. The threads that take requests from them are woken, and return soon. */
 void serve_close_all(paramo_node *node);
 
 #endif

@@ -49,7 +49,7 @@ static const struct setting settings[] = {
     {{NULL, "DMLC_ROLE", WORD, "scheduler|server|worker", NULL, "role of this process"}, NO_FIELD, 0, 0},
     {{NULL, "DMLC_PS_ROOT_URI", TEXT, "HOST", NULL, "host of the scheduler"}, NO_FIELD, 0, 0},
     {{NULL, "DMLC_PS_ROOT_PORT", NUMBER, 1, 65535, "PORT", NULL, "port of the scheduler"}, NO_FIELD, 0, 0},
-    /* of several schedulers DMLC_PS_ROOT_URI is the first: a scheduler has its own address there */
+    /* not for a scheduler: its own address is in DMLC_PS_ROOT_URI, also where several share a --meta */
     {{"scheduler", "PARAMO_SCHEDULER", TEXT, "ADDRESS", NULL,
       "the scheduler's host:port or [v6]:port, or a list with commas of the schedulers that share a --meta"},
      TEXT_AT(scheduler), 0, PARAMO_ROLE_SCHEDULER},

@@ -18,7 +18,7 @@ struct ordered;
 struct paramo_task {
     struct blocking_job job; /* runs the function; of tasks.c */
     paramo_task *next;       /* of a queue of tasks.c */
-    /* any thread: it is answered and freed */
+    /* called once, on any thread, when the task is answered and freed */
     void (*over)(void *arg, struct ordered *ordered, paramo_err status);
     void *arg;
     struct ordered *ordered; /* of tasks.c; NULL: a call without an order */
@@ -42,7 +42,7 @@ void task_fail(paramo_task *task, paramo_err status, const char *text);
 /* Its function, or a subtask, has ended: the last of them answers and frees the task. */
 void task_ended(paramo_task *task);
 
-/* Makes *own the options of a subtask of options->task. MEMORY: it is none. */
+/* Makes *own the options of a subtask of options->task. MEMORY: the request is no subtask. */
 MUST_USE paramo_err subtask_begin(const paramo_request_options *options, paramo_request_options *own);
 /* The request with these options was not issued. */
 void subtask_drop(const paramo_request_options *own);

@@ -19,10 +19,11 @@ struct order_edge {
 struct order_caller {
     uint32_t at;
     uint64_t session;
-    uint64_t high;                    /* highest number that has arrived */
-    unsigned uses;                    /* open calls of it, and edges on it */
-    struct order_edge *edges;         /* on its calls */
-    struct order_caller *prev, *next; /* idle: quiet longest first. Only without uses */
+    uint64_t high;            /* highest number that has arrived */
+    unsigned uses;            /* open calls of it, and edges on it */
+    struct order_edge *edges; /* on its calls */
+    /* of the idle callers, which have no uses: the one that was idle longest first */
+    struct order_caller *prev, *next;
     uint64_t ended[ORDER_WINDOW / 64], failed[ORDER_WINDOW / 64];
 };
 
@@ -275,7 +276,7 @@ struct order_call *order_end(struct task_order *o, struct order_call *call, bool
         by->failed |= failed;
         if (by->edges_open && !by->failed)
             continue;
-        if (by->edges_open) { /* it fails at once, whatever else it waits for */
+        if (by->edges_open) { /* it fails at once, without waiting for the others */
             while (next && next->by == by)
                 next = next->next;
             order_withdraw(o, by);

@@ -40,7 +40,7 @@ struct tasks {
     atomic_uint open; /* tasks */
 };
 
-/* The tasks whose function this thread is in; NULL: of none. */
+/* The tasks of which this thread runs a function; NULL: it runs none. */
 static _Thread_local const struct tasks *inside;
 
 /* ---- on their thread ---- */
@@ -121,7 +121,7 @@ static void unhold(struct ordered *o)
     o->held = false;
 }
 
-/* It does not run. */
+/* Ends a call that does not run. */
 static void refuse(struct ordered *o, paramo_err status, const char *text)
 {
     assert(order_may_begin(&o->call));
@@ -211,11 +211,13 @@ static paramo_err ordered_arrive(struct tasks *tasks, const paramo_request_info 
     assert(lane_held(tasks->node->apps));
     *ordered = NULL;
     if (info->flags & ~(uint32_t)TASKS_IN_ORDER || info->seg[PARAMO_SEG_LENS].len)
-        return err_set(PARAMO_E_UNSUPPORTED, "a call of a task with flags %" PRIu32 " or lens", info->flags);
+        return err_set(PARAMO_E_UNSUPPORTED, "a call of a task has unknown flags (%" PRIu32 "), or lens",
+                       info->flags);
     if (!info->flags && !keys->len)
         return PARAMO_OK;
     if (!info->flags || keys->len > sizeof words || keys->len % sizeof *words || count < 3 || count % 3)
-        return err_set(PARAMO_E_INVALID, "a call of a task with an order of %zu bytes", keys->len);
+        return err_set(PARAMO_E_INVALID, "the order of a call of a task is not valid: it has %zu bytes",
+                       keys->len);
     memcpy(words, keys->data, keys->len);
     size_t n = count / 3 - 1;
     for (size_t i = 0; i < n; i++)
@@ -263,7 +265,8 @@ static paramo_err find(const struct tasks *tasks, const paramo_request_info *inf
 {
     const paramo_bytes *name = &info->seg[PARAMO_SEG_BODY];
     if (!name->len || name->len >= USER_FUNCTION_NAME_MAX)
-        return err_set(PARAMO_E_INVALID, "a call of a task whose name has %zu bytes", name->len);
+        return err_set(PARAMO_E_INVALID,
+                       "the name in a call of a task is empty or too long: it has %zu bytes", name->len);
     *function = tasks->thread ? user_task_find(name->data, name->len) : NULL;
     if (!*function)
         return err_set(PARAMO_E_UNSUPPORTED,
@@ -312,7 +315,7 @@ static void take(void *arg, paramo_request *request, const paramo_request_info *
         hold(o);
 }
 
-/* Those that have come early run, or with `closing` end. */
+/* Starts the tasks that came early. With `closing` these, and those that are held, end. */
 static void begin(void *arg)
 {
     struct tasks *tasks = arg;

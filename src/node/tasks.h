@@ -6,7 +6,8 @@
  *
  *     CALL -> app lane: take() -> held (until those that it names have ended) -> early (until the node has joined)
  *               -> thread: run() -> subtasks -> answered
- * It is refused: no function, too many, closing. Held: its deadline passes, or one that it names fails.
+ * A call is refused if it names no function, if too many tasks are open, or if the node is closing. A held call is
+ * also refused if its deadline passes or a call that it names fails.
  */
 #ifndef NODE_TASKS_H
 #define NODE_TASKS_H
@@ -24,8 +25,8 @@ MUST_USE paramo_err tasks_create(paramo_node *node);
 MUST_USE paramo_err tasks_begin(paramo_node *node);
 /* Functions run from now on: the last step of tasks_begin. Alone: of a node whose functions issue no requests. */
 MUST_USE paramo_err tasks_run(paramo_node *node);
-/* Calls and all subtasks end with CLOSED from now on. On return all tasks were answered. The app of tasks is
- * closed, and all other workers of the node are. May be called twice. */
+/* Calls and all subtasks end with CLOSED from now on. On return all tasks were answered. Before it the app of tasks and
+ * all other workers of the node are closed. May be called twice. */
 void tasks_end(paramo_node *node);
 /* After tasks_end, or when the node could not be made. */
 void tasks_free(paramo_node *node);
@@ -36,7 +37,7 @@ size_t tasks_held(const paramo_node *node, const paramo_task_info **held, size_t
 /* The customer of the tasks of this node; NULL: there is none. */
 paramo_worker *tasks_worker(const paramo_node *node);
 paramo_node *tasks_node(const paramo_task *task);
-/* Opens a table of that customer. IN_CALLBACK: not in a function. */
+/* Opens a table of that customer. IN_CALLBACK: the caller is in a callback, not in the function of a task. */
 MUST_USE paramo_err tasks_table(const paramo_task *task, const char *name,
                                 const paramo_table_options *options, paramo_table **table);
 

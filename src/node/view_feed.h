@@ -23,7 +23,7 @@ struct view_feed {
 void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
                     void *target);
 void view_feed_offer(struct view_feed *feed, struct view *view);
-/* After its lane has run what was posted. */
+/* Call it when its lane has run the posted task. */
 void view_feed_fini(struct view_feed *feed);
 
 #endif

@@ -244,7 +244,8 @@ static void wrong(void **state)
     o.keep = 3;
     ok(paramo_snapshot_take(w, "s", user, 1, &o, &number));
     assert_int_equal(number, 1);
-    refused(paramo_snapshot_take(w, "s", user, 1, NULL, &number), PARAMO_E_INVALID, "3 are kept, not 2");
+    refused(paramo_snapshot_take(w, "s", user, 1, NULL, &number), PARAMO_E_INVALID,
+            "keeps 3 since its first call, not 2");
     refused(paramo_snapshot_check(NULL), PARAMO_E_INVALID, "NULL");
     assert_int_equal(paramo_snapshot_number(NULL), 0);
     paramo_snapshot_close(NULL);
