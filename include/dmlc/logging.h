@@ -1,8 +1,8 @@
 /*
  * CHECK, LOG and their kind, as programs on ps-lite use them (the names are dmlc-core's and glog's).
  *
- * Its guard is dmlc-core's own: whichever of the two headers comes first in a program is the only one, and
- * macros that are defined already (by glog) are left alone. With DMLC_USE_GLOG glog itself is taken.
+ * Its guard is dmlc-core's own: a program gets the one of the two headers that it includes first. Macros that are
+ * defined already (by glog) are left alone. With DMLC_USE_GLOG glog itself is used.
  *
  * A failed CHECK and LOG(FATAL) write their line to standard error and throw dmlc::Error; with
  * -DDMLC_LOG_FATAL_THROW=0 they abort instead. A line is one write: lines of several threads never mix.
@@ -48,12 +48,12 @@ inline void InitLogging(const char *argv0)
 
 namespace dmlc
 {
-/* For programs that call it: nothing needs setting up. */
+/* For programs that call it; there is nothing to set up. */
 inline void InitLogging(const char *)
 {
 }
 
-/* A line of the log while it is gathered. */
+/* A line of the log while it is composed. */
 class LogLine
 {
   public:
@@ -73,7 +73,7 @@ class LogLine
     }
 
   protected:
-    /* Writes it, and returns it without its end. */
+    /* Writes the line, and returns it without the newline. */
     std::string write()
     {
         std::string line = text_.str();
@@ -101,7 +101,7 @@ class LogMessage : public LogLine
     }
 };
 
-/* The same, and then the end: an exception, or of the process. */
+/* Writes its line, then throws an exception or aborts the process. */
 class LogMessageFatal : public LogLine
 {
   public:

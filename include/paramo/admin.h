@@ -47,7 +47,7 @@ typedef struct paramo_admin_options {
     size_t size;
     const char *scheduler; /* as paramo_config.scheduler: "host:port", several with commas between */
     const char *token;     /* the job's secret; NULL: "" */
-    uint32_t timeout_ms;   /* deadline of each call; 10 s */
+    uint32_t timeout_ms;   /* of each call; 10 s by default */
 } paramo_admin_options;
 
 PARAMO_API void paramo_admin_options_init(paramo_admin_options *options);
@@ -79,7 +79,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_status(paramo_admin *admin, p
  * no other server can take its partitions. AGAIN. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_drain(paramo_admin *admin, uint32_t node);
 /* As paramo_checkpoint_save and paramo_checkpoint_load, with their errors. timeout_ms: how long the
- * checkpoint may take, 0 is 60 s; the call waits 5 s longer for the answer, with any timeout of the handle.
+ * checkpoint may take, 0 is 60 s; the call waits 5 s longer for the answer, independent of the handle's timeout.
  * number (may be NULL): which one it was. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_admin_checkpoint_save(paramo_admin *admin, const char *dir,
                                                                    uint32_t flags, uint32_t timeout_ms,
@@ -127,7 +127,7 @@ typedef struct paramo_cluster_node {
     const char *domain;      /* servers: failure domain */
     uint32_t weight;         /* servers: of each of its shards; 0 while it is drained */
     int alive, left;         /* as the view says */
-    int recovered;           /* it took a dead node's rank, without that one's rows */
+    int recovered;           /* it took a dead node's rank, without that node's rows */
     uint32_t heard_ms;       /* since its last message; NEVER without status */
     /* Servers: partitions that it owns, that it keeps copies of, and that migrate to it. */
     uint32_t owns, copies, filling;
@@ -181,9 +181,9 @@ typedef struct paramo_cluster_status {
      * restored. */
     int converged;
     int restoring;                          /* lost rows come back from a checkpoint */
-    uint32_t partitions_lacking;            /* partitions with a copy missing */
+    uint32_t partitions_lacking;            /* partitions without their owner or a copy */
     uint32_t copies_missing, copies_absent; /* copies; of these, on servers that are ABSENT */
-    uint32_t servers_missing;               /* for that many copies */
+    uint32_t servers_missing;               /* how many more servers the copies need */
     uint32_t migrations;                    /* how many there are to get */
     paramo_pauses pauses;                   /* of all servers, those that have left included */
     paramo_checkpoint_activity checkpoint;
@@ -244,7 +244,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_cluster_migration_get(const paramo_
 
 /* ---- rings: which shard owns what, and what a change would move ---- */
 
-/* A shard as placement sees it. The fields of an array's elements stay as they are. */
+/* A shard as placement sees it. It has no size, as callers pass arrays of it: it will get no further fields. */
 typedef struct paramo_ring_shard {
     const char *domain; /* failure domain: copies of a partition are in different ones if there are enough */
     uint32_t server;    /* shards of one process have one number */
@@ -275,7 +275,7 @@ typedef struct paramo_ring_info {
 } paramo_ring_info;
 /* INVALID. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_ring_info_get(const paramo_ring *ring, paramo_ring_info *info);
-/* Writes one line if copies are missing or share a domain, and returns 1; else 0. */
+/* Writes one line if copies are missing or share a domain, and returns 1. Otherwise returns 0. */
 PARAMO_API int paramo_ring_warning(const paramo_ring *ring, char *text, size_t cap);
 
 typedef struct paramo_ring_transfers {
@@ -300,8 +300,8 @@ typedef struct paramo_checkpoint_info {
     size_t size;
     uint64_t number;
     paramo_checkpoint_state state;
-    const char *cause; /* UNFINISHED, DAMAGED: in words; else "". The fields below are 0 then */
-    uint64_t base;     /* it has what changed since this one; 0: it is full */
+    const char *cause; /* UNFINISHED, DAMAGED: in words, and the fields below are 0; otherwise "" */
+    uint64_t base;     /* it contains the changes since this one; 0: it is full */
     uint64_t made_at;  /* seconds since 1970 */
     uint64_t job, view;
     uint32_t tables, files;

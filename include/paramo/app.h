@@ -21,7 +21,7 @@
  *
  * Each node an app request is sent to handles it exactly once, even if messages are lost. Requests of one
  * customer to one node arrive in the order of issue, but one that is lost, or for which the node has no room, is
- * sent again after later ones; paramo_task_call_after (task.h) keeps an order always. Tests:
+ * sent again after later ones; paramo_task_call_after (task.h) always keeps an order. Tests:
  * test/node/test_app.c, test/worker/test_app_request_sim.c.
  */
 #ifndef PARAMO_APP_H

@@ -1,7 +1,7 @@
 /*
  * Filters make the messages between a worker and the servers smaller. A chain of filters is set for a table and a
  * direction, "keycache,fixed:2,lz4". docs/FILTERS.md has each filter, what it saves, what it does to a model, and
- * which orders are refused.
+ * which orders are refused. Tests: test/worker/test_filtering.c, test/node/test_flush.c.
  */
 #ifndef PARAMO_FILTER_H
 #define PARAMO_FILTER_H

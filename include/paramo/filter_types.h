@@ -1,6 +1,6 @@
 /*
  * The parts of a filter of the application's own. paramo_filter_register (filter.h) makes it a filter that chains can
- * name. docs/FILTERS.md, section 6, has the rules, and examples/c/filter.c a whole one.
+ * name. docs/FILTERS.md, section 6, has the rules, and examples/c/filter.c a complete one.
  */
 #ifndef PARAMO_FILTER_TYPES_H
 #define PARAMO_FILTER_TYPES_H

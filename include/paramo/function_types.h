@@ -1,7 +1,7 @@
 /*
  * The parts of a function of the application's own that runs where the rows are. paramo_function_register
  * (functions.h) makes it one that paramo_reduce and paramo_transform can name. docs/FUNCTIONS.md, section 3, has the
- * rules, and examples/c/own_functions.h two whole ones.
+ * rules, and examples/c/own_functions.h two complete ones. Tests: test/worker/test_user_functions.c.
  */
 #ifndef PARAMO_FUNCTION_TYPES_H
 #define PARAMO_FUNCTION_TYPES_H

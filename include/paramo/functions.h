@@ -1,7 +1,7 @@
 /*
  * Functions that run on the servers, where the rows are: only their results travel. docs/FUNCTIONS.md says what
  * they see of a table that others change at the same time, what they cost, and what happens when servers die or
- * rows move.
+ * rows move. Tests: test/worker/test_reduction_request.c, test/worker/test_transform_run.c.
  */
 #ifndef PARAMO_FUNCTIONS_H
 #define PARAMO_FUNCTIONS_H
@@ -28,7 +28,7 @@ typedef struct paramo_reduction {
     const void *params;
     size_t params_bytes;
     void *state;        /* USER: room for the result, ... */
-    size_t state_bytes; /* ... at least the function's state_bytes; that many are written */
+    size_t state_bytes; /* ... at least the function's state_bytes, which is what is written */
     /* The result: written before the request completes, and only if it succeeds. */
     uint64_t rows;   /* rows in the range; DOT: those that both tables have */
     uint64_t values; /* parameters of these rows */

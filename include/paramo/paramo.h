@@ -82,7 +82,7 @@ PARAMO_API void paramo_log_sink(void (*sink)(void *arg, int level, const char *l
 
 PARAMO_API void paramo_config_init(paramo_config *cfg);
 /* Reads ps-lite's variables (DMLC_ROLE, DMLC_PS_ROOT_URI ...) and Paramo's own (PARAMO_TOKEN ...); man paramo(1)
- * lists them, and paramo_config_option (options.h) has the table. PARAMO_SCHEDULER counts before
+ * lists them, and paramo_config_option (options.h) has the table. PARAMO_SCHEDULER takes precedence over
  * DMLC_PS_ROOT_URI. PARAMO_CPU calls paramo_cpu_limit. A variable that is not set leaves its field unchanged.
  * INVALID: a value is wrong; the message names the variable. Strings are copied; the copies live as long as the
  * process. */
@@ -208,7 +208,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait(paramo_worker *worker, uint64_
 /* Waits for all requests in flight. Returns the first failure. Timeouts, interrupts and the end of the node
  * act as in paramo_wait, on all of them. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait_all(paramo_worker *worker, uint32_t timeout_ms);
-/* *done is 1 if the request has completed (paramo_wait then returns its status), else 0. INVALID as
+/* *done is 1 if the request has completed (paramo_wait then returns its status), otherwise 0. INVALID as
  * paramo_wait. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_test(paramo_worker *worker, uint64_t ts, int *done);
 /* Ends an incomplete request with CANCELLED. On return its arrays are the caller's. A cancelled push was
@@ -232,11 +232,11 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_join(paramo_worker *worker, u
 /* Ends an iteration; does not wait. *clock (may be NULL): the number that the worker reaches when all requests that
  * it has issued before have completed. A request that fails counts as completed; paramo_wait returns its error.
  * INVALID: it has no clock. AGAIN: the requests of 1,024 iterations are in flight. NOT_FOUND, FENCED ...: the
- * scheduler does not count it any more. */
+ * scheduler no longer counts it. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock(paramo_worker *worker, uint64_t *clock);
 /* Waits until all workers that count have reached the clock. Requests that are issued afterwards see all that
  * these workers have pushed up to it. A number that is known to be reached costs no message. timeout_ms 0: 60 s.
- * TIMEOUT: the message names the workers that are behind, their clocks, and how long was waited. A worker that
+ * TIMEOUT: the message names the workers that are behind, their clocks, and how long the call has waited. A worker that
  * dies counts until its death is known. INVALID: it has no clock, or has itself ended fewer iterations. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_clock_wait(paramo_worker *worker, uint64_t clock,
                                                         uint32_t timeout_ms);
@@ -291,7 +291,7 @@ typedef struct paramo_rows {
     const uint64_t *keys;
     size_t n;
     const void *vals;
-    const uint32_t *lens; /* VAR tables only, else NULL */
+    const uint32_t *lens; /* VAR tables only, otherwise NULL */
     uint32_t row_values;  /* values per row; 0 for VAR tables */
 } paramo_rows;
 typedef int (*paramo_rows_fn)(void *arg, const paramo_rows *rows);

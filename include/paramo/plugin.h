@@ -4,7 +4,7 @@
  * these arrays, with NULL after the last entry. Functions and filters need no function of the library. Tasks call
  * the library's (task.h): the program `paramo` and libparamo.so offer them to a plugin, which is linked without the
  * library. Each process of a job that needs them loads them by itself: no code travels. Their functions, filters and
- * tasks stay for the life of the process. examples/c/plugin.c is one.
+ * tasks stay for the life of the process. examples/c/plugin.c is one. Tests: test/e2e/plugins.sh.
  */
 #ifndef PARAMO_PLUGIN_H
 #define PARAMO_PLUGIN_H

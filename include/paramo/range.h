@@ -1,6 +1,7 @@
 /*
  * Requests for a range of keys. The keys follow each other, so they need no array and do not travel.
- * docs/RANGES.md says what travels instead, and what it costs.
+ * docs/RANGES.md says what travels instead, and what it costs. Tests: test/worker/test_ranges.c,
+ * test/worker/test_pages.c.
  */
 #ifndef PARAMO_RANGE_H
 #define PARAMO_RANGE_H
@@ -17,7 +18,7 @@ typedef struct paramo_range {
     uint64_t begin, end; /* end 0: up to the last row, of a dense table */
     void *vals;          /* push: read; pull and pushpull: written (pushpull: read first) */
     size_t vals_len;     /* number of values (not bytes): (end - begin) * dim; with lens as in paramo_kv */
-    uint32_t *lens;      /* VAR tables: end - begin lengths, read by push, written by pull; else NULL */
+    uint32_t *lens;      /* VAR tables: end - begin lengths, read by push, written by pull; otherwise NULL */
 } paramo_range;
 PARAMO_API void paramo_range_init(paramo_range *range);
 
@@ -51,14 +52,14 @@ typedef struct paramo_page {
     uint64_t begin, end; /* keys from begin on and below end; end 0: up to the last key of all */
     uint64_t *keys;      /* room for `most` keys */
     void *vals;          /* room for vals_len values: of one row at least */
-    uint32_t *lens;      /* VAR tables: room for `most` lengths; else NULL */
+    uint32_t *lens;      /* VAR tables: room for `most` lengths; otherwise NULL */
     size_t most;         /* 1 to PARAMO_PAGE_KEYS_MAX */
     size_t vals_len;
     /* The result: written before the request completes, and only if it succeeds. */
     size_t n, vals_n; /* rows, and their values */
     uint64_t next;    /* if there are more: where the next page begins */
     int more;
-    uint32_t scan; /* the library's: by it servers know the page before; 0 at first */
+    uint32_t scan; /* the library's: names the page before to the servers; 0 at first */
 } paramo_page;
 #define PARAMO_PAGE_KEYS_MAX 32768
 PARAMO_API void paramo_page_init(paramo_page *page);

@@ -38,7 +38,7 @@ PARAMO_API void paramo_snapshot_options_init(paramo_snapshot_options *options);
 /* Takes a snapshot: copies the parameters of all rows of n tables, on the servers, and waits until the copies are
  * complete. The tables exist; they are named as for paramo_table_open, in the worker's namespace, and so is the
  * snapshot. The copies are tables, too ("weights@model.0"), with the replicas of the original; together they take
- * keep times its memory without the optimizer's state. They are in checkpoints, as all tables are.
+ * keep times the memory of the original without the optimizer's state. They are in checkpoints, as all tables are.
  *
  * The snapshot has each change that was acknowledged before this call, and none that is issued after it has returned.
  * Rows are copied in parts. So the snapshot shows one moment if no worker changes the tables during the call: between

@@ -29,7 +29,7 @@ extern "C" {
 
 /* The app number (app.h) that tasks use. It is refused as an app of the application's own (INVALID). */
 #define PARAMO_TASKS_APP (UINT32_MAX - 1)
-/* Calls that a node has at most, queued, running or waiting for subtasks. A call more ends with FULL. */
+/* Calls that a node has at most, queued, running or waiting for subtasks. One more call ends with FULL. */
 #define PARAMO_TASKS_MAX 4096
 /* Bytes of an answer, and of what one paramo_task_alloc gives, at most. */
 #define PARAMO_TASK_BYTES_MAX ((size_t)1 << 30)
@@ -58,7 +58,7 @@ typedef void (*paramo_task_answer_fn)(void *arg, uint64_t ts, uint32_t node, con
  * Each node that answers has run the function exactly once, even if messages are lost. With NODE_LOST, TIMEOUT or
  * CANCELLED a node has run it once or not at all; it is not stopped where it runs. A task that failed has run once;
  * each request that it issued was applied once or not at all. Calls of one customer to one node begin in the order
- * of issue, unless a message is lost or the node has no room for one; paramo_task_call_after keeps an order always.
+ * of issue, unless a message is lost or the node has no room for one; paramo_task_call_after always keeps an order.
  *
  * INVALID: a wrong name, no such node, or an empty group. TOO_LARGE: beyond max_message_bytes. UNSUPPORTED: a node
  * has no function of this name. FULL: a node has PARAMO_TASKS_MAX tasks. NODE_LOST: a node died or left. CLOSED: it
@@ -72,8 +72,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_task_call(paramo_worker *worker, ui
 
 /* ---- order among calls (Li et al., OSDI'14, sections 3.4 and 3.5) ----
  * A call may name earlier ones. Each node that it goes to runs it after those of them that were sent to this node, too,
- * have ended there, with their subtasks. The caller need not wait for them. With every call after the last one this is
- * sequential consistency, with none eventual consistency, and with the one tau + 1 before it bounded delay. */
+ * have ended there, with their subtasks. The caller need not wait for them. If each call names the one before it,
+ * this is sequential consistency; if no call names another, eventual consistency; and if each call names the one that
+ * is tau + 1 before it, bounded delay. */
 
 /* Names a call, on any worker and node of the job: plain bytes, which may travel. Zeroed: no call. */
 typedef struct paramo_task_name {

@@ -1,6 +1,6 @@
 /*
  * User tasks: the parts of a function that other nodes call by its name (task.h). A plugin needs only this header to
- * list its functions (plugin.h).
+ * list its functions (plugin.h). Tests: test/node/test_task.c.
  */
 #ifndef PARAMO_TASK_TYPES_H
 #define PARAMO_TASK_TYPES_H

@@ -229,7 +229,7 @@ typedef enum paramo_reduce_function {
     PARAMO_REDUCE_TOP = 7,   /* the values of greatest magnitude */
     PARAMO_REDUCE_USER = 255 /* a function of the application's own (function_types.h) */
 } paramo_reduce_function;
-#define PARAMO_REDUCE_FUNCTIONS   8     /* but for USER */
+#define PARAMO_REDUCE_FUNCTIONS   8     /* without USER */
 #define PARAMO_REDUCE_ENTRIES_MAX 16384 /* of TOP */
 
 /* What paramo_transform does to the parameters w of a row; x: those of the second table (functions.h). The numbers
@@ -242,7 +242,7 @@ typedef enum paramo_transform_function {
     PARAMO_TRANSFORM_COPY = 4,  /* w = x */
     PARAMO_TRANSFORM_USER = 255 /* a function of the application's own (function_types.h) */
 } paramo_transform_function;
-#define PARAMO_TRANSFORM_FUNCTIONS 5 /* but for USER */
+#define PARAMO_TRANSFORM_FUNCTIONS 5 /* without USER */
 
 /* One parameter of a row. */
 typedef struct paramo_entry {
@@ -267,16 +267,20 @@ typedef struct paramo_config {
     uint32_t roles; /* one paramo_role, or PARAMO_ROLE_ALL */
     /* "host:port", "[v6]:port"; with several, separated by commas, one leads and the others stand by */
     const char *scheduler;
-    const char *token;  /* secret of the job; "": a job without one, on loopback only */
-    const char *listen; /* host to listen on; default "127.0.0.1" */
-    uint16_t port;      /* server: port to listen on; 0 picks one */
+    const char *token; /* secret of the job; "": a job without one, on loopback only */
+    /* host to listen on; NULL: for a scheduler, the host of `scheduler`; for others, 127.0.0.1 if the scheduler is
+     * on this machine's loopback, otherwise the address from which it is reached */
+    const char *listen;
+    /* port to listen on; 0: for a scheduler, the port of `scheduler`; for others, any free one */
+    uint16_t port;
     /* host that others connect to; default: listen, or the address that reaches the scheduler */
     const char *advertise;
     const char *name;                  /* name of the node, for a stable rank; default none */
     int32_t rank;                      /* wanted rank; -1: the scheduler's choice */
     uint32_t num_servers, num_workers; /* the job's size; scheduler and embedded */
     uint32_t shards;                   /* server: shards (threads) per server; 1 */
-    const char *van; /* "auto": ucx where possible, else tcp; "tcp"; "ucx": tables by ucx only; "inproc" */
+    /* "auto": ucx where possible, otherwise tcp; "tcp"; "ucx": tables by ucx only; "inproc" */
+    const char *van;
     /* After its connection broke, the scheduler counts as dead when its address has refused connections for
      * this long: 1 s; longer if something restarts it. If it does not answer at all, after
      * heartbeat_timeout_ms, or this if it is longer. */
