@@ -21,7 +21,7 @@ using Key = uint64_t;
 /* The greatest key; it may be used like any other, and lives on the last server. */
 static const Key kMaxKey = std::numeric_limits<Key>::max();
 
-/* Node and group ids; sums name several groups: kScheduler + kServerGroup + kWorkerGroup is everybody. */
+/* Node and group ids; sums name several groups: kScheduler + kServerGroup + kWorkerGroup is all nodes. */
 static const int kScheduler = 1;
 static const int kServerGroup = 2;
 static const int kWorkerGroup = 4;

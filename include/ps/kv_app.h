@@ -218,7 +218,7 @@ template <typename Val> class KVWorker : public SimpleApp
             }
         }
         /* In a callback, and as many requests as can be are in flight: it is issued when others have ended. No wait
-         * drives it, for it has another timestamp by then. */
+         * drives it, because it has another timestamp by then. */
         if ((flags & PARAMO_COPY) != 0)
             task->Own();
         auto held = std::make_shared<std::unique_ptr<Task>>(std::move(task));
@@ -358,7 +358,7 @@ template <typename Val> class KVServer : public SimpleApp
         auto handle = std::make_shared<ReqHandle>(request_handle);
         obj_->RunOnStrand([this, handle] {
             if (running_ > 0)
-                retired_.push_back(handle_); /* it sets another, and waits for that */
+                retired_.push_back(handle_); /* it runs: it has set another one, and waits for that */
             handle_ = handle;
             for (const Waiting &w : waiting_)
                 RunWaiting(w);
@@ -471,7 +471,7 @@ template <typename Val> class KVServer : public SimpleApp
             obj_->Refuse({w.meta.sender, w.meta.customer_id, w.meta.timestamp}, why);
     }
 
-    /* An answer names the keys that were asked for, as they were; else values would come under wrong keys. */
+    /* An answer names the keys that were asked for, in their order; otherwise values would come under wrong keys. */
     static std::string Mismatch(const paramo_bytes &asked, const KVPairs<Val> &res)
     {
         const size_t n = asked.len / sizeof(Key);
@@ -493,7 +493,7 @@ template <typename Val> class KVServer : public SimpleApp
         return std::string();
     }
 
-    /* While one runs, a handle that is replaced stays. */
+    /* Keeps handles that were replaced while any handle runs. */
     class Running
     {
       public:

@@ -71,7 +71,7 @@ inline void Finalize()
 {
     Finalize(0);
 }
-/* As it was before customers had numbers. */
+/* As in ps-lite before customers had numbers. */
 inline void Finalize(bool do_barrier)
 {
     Finalize(0, do_barrier);
@@ -94,7 +94,7 @@ inline Node::Role GetRole(const std::string &role)
            : role == "joint"  ? Node::JOINT
                               : Node::SCHEDULER;
 }
-/* rank: the one that is wanted, it is given if it is free; -1: any. */
+/* rank: the wanted one, which the node gets if it is free; -1: any. */
 inline void StartPS(int customer_id, Node::Role role, int rank, bool do_barrier, const char *argv0 = nullptr)
 {
     Postoffice::Get()->Start(customer_id, role, rank, do_barrier, argv0);

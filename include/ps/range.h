@@ -1,5 +1,5 @@
 /*
- * A range of keys or indices, from begin up to, without, end. Tests: test/ps/unit_sarray.cc.
+ * A range of keys or indices: from begin on and below end. Tests: test/ps/unit_sarray.cc.
  */
 #ifndef PS_RANGE_H_
 #define PS_RANGE_H_

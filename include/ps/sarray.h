@@ -72,7 +72,7 @@ template <typename V> class SArray
     {
         CopyFrom(vec.data(), vec.size());
     }
-    /* The vector's own elements, without a copy; the vector lives as long as they are shared, and is not to
+    /* The vector's own elements, without a copy; the vector lives as long as they are shared, and must not
      * grow. */
     explicit SArray(const std::shared_ptr<std::vector<V>> &vec)
         : size_(vec->size()), capacity_(vec->size()), ptr_(vec, vec->data())

@@ -1,8 +1,8 @@
 /*
- * Memory for objects of one size that come and go by the million, many at a time: blocks are kept for the
- * next one. (malloc keeps a handful of a size at hand; with 64 requests in flight it is a tenth of a small
- * request's cost.) Never waits: while another thread is at it, malloc does. Any thread may give back. Tests:
- * test/ps/unit_queue.cc.
+ * Memory for objects of one size that are made and freed by the million, many at a time: a freed block is kept
+ * for the next object. (malloc caches only a few blocks of a size; with 64 requests in flight it takes a tenth
+ * of a small request's time.) Never waits: while another thread holds the list, operator new and delete are
+ * used. Any thread may put a block back. Tests: test/ps/unit_queue.cc.
  */
 #ifndef PS_INTERNAL_BLOCKS_H_
 #define PS_INTERNAL_BLOCKS_H_
@@ -34,7 +34,7 @@ template <size_t BYTES> class Blocks
     }
     static void Put(void *memory)
     {
-        const size_t most = 1024; /* arbitrary; as many as are worth keeping */
+        const size_t most = 1024; /* arbitrary */
         Free &free = Kept();
         bool kept = false;
         if (!free.held.test_and_set(std::memory_order_acquire)) {

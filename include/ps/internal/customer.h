@@ -1,11 +1,12 @@
 /*
  * A Customer: one end of an app in this process. It asks (a paramo customer with timestamps and waits) and it
  * is asked: a thread of its own takes requests and runs its handle, one at a time, as in ps-lite; so a handle
- * may wait for requests of other customers (internal::Serving::on: a KVServer that is alone does without).
+ * may wait for requests of other customers. (With PARAMO_PS_THREADS=0 a KVServer has no such thread:
+ * internal::Serving::on.)
  * Handles for responses never run beside it either (strand.h).
  *
- * Made before ps::Start it attaches to the node when that starts; Finalize detaches it; a later Start
- * attaches it again. Every function may be called from any thread. Tests: test/ps.
+ * A Customer that is made before ps::Start attaches to the node when that starts. Finalize detaches it, and a
+ * later Start attaches it again. Every function may be called from any thread. Tests: test/ps.
  */
 #ifndef PS_INTERNAL_CUSTOMER_H_
 #define PS_INTERNAL_CUSTOMER_H_
@@ -31,7 +32,7 @@
 #include "ps/internal/incoming.h"
 #include "ps/internal/message.h"
 #include "ps/internal/strand.h"
-#include "ps/internal/threadsafe_queue.h" /* not for us: programs have it from here */
+#include "ps/internal/threadsafe_queue.h" /* not used here: programs get it with this header */
 
 namespace ps
 {
@@ -105,21 +106,22 @@ class Customer
     void IssuePutOff();
     /* One that was put off is over. */
     void EndPutOff(int timestamp);
-    /* Takes the request out of those that wait for their answer; without one: it is not there (any more). */
+    /* Takes the request out of those that wait for their answer. Claimed without a request: it is not (or no longer)
+     * among them. */
     internal::Claimed Claim(const internal::Asked &asked);
     /* Answers it with an error, if it still waits. */
     void Refuse(const internal::Asked &asked, const std::string &why);
     /* Runs the handle for a response to a request of ours on the strand, now or when it is free; NumResponse
      * counts it afterwards. */
     void HandleResponse(int timestamp, std::function<void()> handle);
-    /* A request of ours has failed: logs it, and remembers it for WaitRequest, or else for Finalize.
+    /* A request of ours has failed: logs it, and remembers it for WaitRequest, or otherwise for Finalize.
      * by_callback: it had a callback, which is not called; unless a wait reports the failure in time, it ends
      * the process (Postoffice::Doom). */
     void Failed(int timestamp, const std::string &why, bool by_callback = false);
-    /* The same for how Paramo says that a request has ended: nothing if it has not failed. A request that this
-     * side has given up (Detach, GiveUp) is only counted. from: begins the message. */
+    /* A request of ours has ended with `status`: calls Failed if that is an error. A request that this side has
+     * given up (Detach, GiveUp) is only counted. from: begins the message. */
     void Ended(int timestamp, paramo_err status, bool by_callback = false, const std::string &from = "");
-    /* The job is lost: ends what it has asked for. */
+    /* The job is lost: ends the requests in flight. */
     void GiveUp();
     /* A handle runs at this moment. */
     bool Busy() const
@@ -135,17 +137,17 @@ class Customer
 
     /* Does nothing if it is attached. */
     void Attach(paramo_node *node, bool is_worker);
-    /* From now on a customer that is served `late` is. */
+    /* Begins to take requests, if Serving::late has put that off. */
     void Open();
     /* Runs f, which must not throw, when no handle runs: now, or when the one that does has ended. */
     void RunOnStrand(std::function<void()> f);
-    /* Waits for all that it has asked for; failures have been reported by then. */
+    /* Waits for all requests that it has issued; their failures have been reported by then. */
     void Finish();
     /* Takes no more requests; on return no handle runs. May be called again. */
     void Close();
-    /* The same, and ends what it has asked for, and says how many those were. */
+    /* Close, then ends the requests that it has issued, and logs how many they were. */
     void Detach();
-    /* Refuses the requests that wait for their answer since the call before. */
+    /* Refuses the requests that waited for their answer at the last call already. */
     void RefuseStale(const std::string &why);
     /* Takes over the failures for which no call has waited: how many, and the text of the first. */
     size_t TakeUntold(std::string *first);
@@ -186,7 +188,7 @@ class Customer
         Message message; /* what is sent in place */
     };
 
-    /* One that has failed. */
+    /* A request that has failed. */
     struct Failure {
         std::shared_ptr<std::atomic<bool>> told; /* thrown by a wait */
         std::string why;
@@ -227,21 +229,21 @@ class Customer
     const internal::Serving serving_;
 
     std::atomic<paramo_worker *> worker_{nullptr};
-    std::atomic<uint64_t> last_ts_{0}; /* of some request a moment ago */
+    std::atomic<uint64_t> last_ts_{0}; /* of a recent request */
     std::atomic<bool> any_failed_{false};
     std::atomic<size_t> put_off_waiting_{0}; /* the length of put_off_ */
     std::atomic<size_t> put_off_open_{0};    /* requests that were put off and are not over */
     internal::Strand strand_;
     internal::InHand in_hand_; /* set on the strand */
 
-    std::mutex mu_; /* guards what follows */
+    std::mutex mu_; /* guards the fields below */
     std::condition_variable cond_;
     std::unordered_map<internal::Asked, internal::Claimed, internal::AskedHash> held_;
     std::unordered_set<internal::Asked, internal::AskedHash> stale_; /* of held_, at the last RefuseStale */
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
     std::deque<Later> put_off_;
-    bool issuing_ = false;                         /* a thread tries those of put_off_ */
+    bool issuing_ = false;                         /* a thread tries to issue those of put_off_ */
     bool issue_again_ = false;                     /* a request has ended since it began */
     std::unordered_map<uint64_t, Failure> failed_; /* the latest, by NameOf */
     std::deque<uint64_t> failed_order_;
@@ -251,7 +253,7 @@ class Customer
     std::unordered_map<int, int> handled_; /* responses whose handle has run, for the latest requests */
     std::deque<int> handled_order_;
 
-    std::mutex serve_mu_; /* guards what follows; never held while a handle or callback is waited for */
+    std::mutex serve_mu_; /* guards the fields below; not held while it waits for a handle or callback */
     paramo_node *node_ = nullptr;
     pid_t process_ = 0; /* that has attached it: a child of fork() has its memory, but none of its threads */
     uint32_t serve_as_ = PARAMO_ANY;

@@ -1,6 +1,6 @@
 /*
- * The functions of Customer and Van: asking through paramo_app_request, being asked through paramo_app_take.
- * Included by postoffice.h, when all three classes are there. Tests: test/ps.
+ * The functions of Customer and Van: asking through paramo_app_request, being asked through paramo_app_take or a
+ * handler. Included by postoffice.h, when all three classes are declared. Tests: test/ps.
  */
 #ifndef PS_INTERNAL_CUSTOMER_IMPL_H_
 #define PS_INTERNAL_CUSTOMER_IMPL_H_
@@ -41,7 +41,7 @@ inline Customer::~Customer()
     Postoffice::Get()->RemoveCustomer(this);
 }
 
-/* This is a child of the process that has attached it: what it waits for does not exist here. */
+/* True in a child of the process that has attached it: the threads that it would wait for do not exist here. */
 inline bool Customer::Forked()
 {
     return process_ != 0 && process_ != getpid();
@@ -50,7 +50,8 @@ inline bool Customer::Forked()
 /* ---- life ---- */
 
 /* In ps-lite a worker looks for the customer that a message names, all others for the one whose number is the
- * app's. So a KVWorker that a server makes gets no requests, with any numbers of the others. */
+ * app's. So a KVWorker in a server process gets no requests unless its number is the
+ * app's. */
 inline void Customer::Attach(paramo_node *node, bool is_worker)
 {
     std::lock_guard<std::mutex> lock(serve_mu_);
@@ -252,7 +253,7 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
     });
 }
 
-/* It is answered later, unless that has just been done. */
+/* The request is answered later, unless it was answered just now. */
 inline void Customer::Hold(const internal::Asked &asked)
 {
     internal::Claimed before = {nullptr, nullptr};
@@ -267,7 +268,7 @@ inline void Customer::Hold(const internal::Asked &asked)
             placed.first->second = claimed;
         }
     }
-    if (before.request != nullptr) /* of a node that was there before, with the same numbers */
+    if (before.request != nullptr) /* of an earlier node with the same id */
         (void)!paramo_answer_error(before.request, PARAMO_E_CLOSED, "the asker has restarted");
 }
 
@@ -431,7 +432,7 @@ inline uint64_t Customer::UnfoldTime(int timestamp) const
     return (ts + period / 2 < last ? ts + period : ts) + 1;
 }
 
-/* How a request has failed, if it has; the caller reports it. */
+/* Why a request has failed, which the caller reports; empty: it has not failed. */
 inline std::string Customer::Told(int timestamp)
 {
     std::string why;
@@ -446,7 +447,7 @@ inline std::string Customer::Told(int timestamp)
     return failed->second.why;
 }
 
-/* Those of the round before, whose numbers come again. */
+/* Failures of the round before: its timestamps come again. */
 inline void Customer::ForgetFailures()
 {
     std::lock_guard<std::mutex> lock(mu_);

@@ -45,7 +45,7 @@ namespace internal
 class Text
 {
   public:
-    /* broken: what is said where nothing is written to it. */
+    /* broken: the condition, which is the text if no other is given. */
     explicit Text(const char *broken) : broken_(broken)
     {
     }

@@ -34,8 +34,8 @@ inline void Check(paramo_err err, const char *what)
         PS_FAIL() << what << ": " << paramo_last_error() << " (" << paramo_err_name(err) << ")";
 }
 
-/* Runs f; on a thread of its own where Paramo lets nothing wait, which is in callbacks. What they are called for
- * is not f's to wait for. */
+/* Runs f, on a thread of its own if the caller is in a callback, where Paramo refuses to wait. f must not wait for the
+ * request of that callback. No app is PARAMO_ANY, so paramo_app_take only shows whether this is a callback. */
 template <typename F> void Outside(paramo_node *node, F &&f)
 {
     paramo_request *request = nullptr;
@@ -157,9 +157,9 @@ class Kept
 
     paramo_array *seg[PARAMO_SEGS] = {};
 };
-/* Instead, a copy of a few bytes, which is cheaper. */
+/* A copy of a few bytes, which is cheaper than references. */
 struct KeptCopy {
-    enum : size_t { FEW = 960 }; /* arbitrary: within what malloc has at hand */
+    enum : size_t { FEW = 960 }; /* arbitrary: within what malloc caches */
     KeptCopy()
     {
     }

@@ -14,8 +14,8 @@
 namespace ps
 {
 /* Keys of one value are in store, those of more (or none) in rows. A key keeps the length of its first push;
- * a push of another is refused, whole. Keys that no worker has pushed are 0, as long as the first push's values
- * were. */
+ * a push of another length is refused as a whole. A key that no worker has pushed has zeros, as many as the first key
+ * of the first push had values. */
 template <typename Val> struct KVServerDefaultHandle {
     void operator()(const KVMeta &req_meta, const KVPairs<Val> &req_data, KVServer<Val> *server)
     {

@@ -49,8 +49,8 @@ class Load
     }
 
   private:
-    /* One in sixteen of the small requests, and the first: an estimate is all that is wanted. (Threads that
-     * count at the same time may lose some.) */
+    /* One in sixteen of the small requests, and the first: an estimate is enough. (Threads that count at the same
+     * time may lose some.) */
     template <typename Parts> bool IsLookedAt(Parts &parts)
     {
         if (parts.size() > 0 && parts[0].end - parts[0].begin >= 64)

@@ -1,7 +1,7 @@
 /*
- * One push, pull or both on its way: what it sends is kept alive here, cut by server, and what comes back is
- * put together. Knows nothing of customers; KVWorker (kv_app.h) sends and waits. Tests: every program of
- * test/ps with a KVWorker, kv_slicer.cc and kv_errors.cc before all.
+ * One push, pull or push-pull in flight: it keeps what it sends alive, cuts it by server, and puts the answers
+ * together. Knows nothing of customers; KVWorker (kv_app.h) sends and waits. Tests: every program of test/ps
+ * with a KVWorker, above all kv_slicer.cc and kv_errors.cc.
  */
 #ifndef PS_INTERNAL_KV_TASK_H_
 #define PS_INTERNAL_KV_TASK_H_
@@ -55,7 +55,7 @@ inline bool Ascending(const Key *k, size_t n)
 {
     size_t i = 1;
     unsigned bad = 0;
-    for (; i + 4 <= n; i += 4) /* no early end, four at a time: nothing waits for what was before */
+    for (; i + 4 <= n; i += 4) /* no early end, and four at a time: no comparison waits for another */
         bad |= static_cast<unsigned>(k[i - 1] >= k[i]) | static_cast<unsigned>(k[i] >= k[i + 1]) |
                static_cast<unsigned>(k[i + 1] >= k[i + 2]) | static_cast<unsigned>(k[i + 2] >= k[i + 3]);
     for (; i < n; i++)
@@ -63,7 +63,7 @@ inline bool Ascending(const Key *k, size_t n)
     return bad == 0;
 }
 
-/* Where the values of a pull go. Lives in its task, and is never destroyed: there is nothing to it. */
+/* Where the values of a pull go. Lives in its task, and is never destroyed, because it owns nothing. */
 template <typename Val> class Target
 {
   public:
@@ -100,7 +100,7 @@ template <typename Val, typename C, typename D> class TargetOf final : public Ta
     {
         return lens_ != nullptr;
     }
-    /* With lens, which say what is there, the room may be larger than need be. */
+    /* With lens, which say how many values came, the room may be larger than needed. */
     Val *place_vals(size_t count) override
     {
         if (vals_->empty())
@@ -192,7 +192,7 @@ template <typename Val> class KVTask
     bool push, pull = false;
     int cmd;
     Parts<Val> parts;
-    std::vector<KVPairs<Val>> slices; /* what the program's slicer has made for each part; else empty */
+    std::vector<KVPairs<Val>> slices; /* what the program's slicer has made for each part; otherwise empty */
 
     KVTask(bool pushes, const Given<Val> &what, int number) : given(what), push(pushes), cmd(number)
     {
@@ -541,7 +541,7 @@ template <typename Val> class KVTask
 
     void Concatenate(Val *vals, size_t total)
     {
-        /* Parts that lie in the target already may have to move over each other: never by hand. */
+        /* Parts that lie in the target already may have to move over each other: then they are joined elsewhere. */
         bool any_placed = false;
         for (const Part<Val> &p : parts)
             any_placed = any_placed || p.placed;
@@ -589,7 +589,7 @@ template <typename Val> class KVTask
         }
     }
 
-    bool own_slices_ = false;                /* what is sent stands in `slices` */
+    bool own_slices_ = false;                /* what is sent is in `slices` */
     std::vector<std::vector<size_t>> index_; /* of each slice's keys among the request's, once it is known */
     Target<Val> *target_at_ = nullptr;       /* in target_ */
     typename std::aligned_storage<3 * sizeof(void *), alignof(void *)>::type target_;

@@ -5,7 +5,7 @@
  * Roles and numbers are known before Start, from the environment. A worker process may hold several
  * customers, that is threads that call Start(customer_id) ... Finalize(customer_id): as in ps-lite each is a
  * worker of the job, which DMLC_NUM_WORKER counts and barriers wait for, with a node of its own. Requests go
- * by the process's node: the one of the customer that came first. Every function may be called from any
+ * through the process's node: the one of the customer that came first. Every function may be called from any
  * thread. Failures throw dmlc::Error. Tests: test/ps.
  */
 #ifndef PS_INTERNAL_POSTOFFICE_H_
@@ -169,8 +169,8 @@ class Postoffice
         return van_.my_node().is_recovery;
     }
 
-    /* Waits until every node of the group has come here, this one must be of it; each customer of a worker
-     * process is one. */
+    /* Waits until every node of the group has called it. This node must be in the group; each customer of a worker
+     * process counts as a node. */
     void Barrier(int customer_id, int node_group);
     void Barrier(int node_group)
     {
@@ -183,8 +183,8 @@ class Postoffice
 
     /* ---- for this layer ---- */
 
-    /* A request with a callback has failed, which is not called. Ends the process after the grace, unless a
-     * wait has `told` the failure by then, or its customer is in Finalize, which reports it. */
+    /* A request has failed whose callback is therefore not called. Ends the process after the grace, unless a wait
+     * has `told` the failure by then, or its customer is in Finalize, which reports it. */
     void Doom(int customer_id, const std::shared_ptr<std::atomic<bool>> &told, const std::string &why);
     std::string Forgotten() const;
     void WarnOfForgotten() const;
@@ -255,12 +255,12 @@ class Postoffice
     std::atomic<int> wanted_rank_{-1};
     std::atomic<pid_t> process_{0}; /* that has joined; a child of fork() takes no part */
 
-    mutable std::mutex mu_; /* guards what follows; taken after start_mu_ */
+    mutable std::mutex mu_; /* guards the fields below; taken after start_mu_ */
     mutable std::condition_variable cond_;
     paramo_node *node_ = nullptr;
     std::map<std::pair<int, int>, Customer *> customers_;
     size_t added_ = 0;                 /* customers, ever */
-    std::map<Customer *, int> pinned_; /* that are in use by Each: they stay until it is done */
+    std::map<Customer *, int> pinned_; /* in use by Each, for which they stay */
     size_t attaching_ = 0;             /* customers that come while the process is joined */
     size_t removing_ = 0;              /* that go; the node outlives them */
     bool closing_ = false;             /* the process leaves: no customer attaches */
@@ -282,7 +282,7 @@ class Postoffice
     };
     std::deque<Doomed> doomed_;
     std::set<int> finalizing_; /* customers that have called Finalize, at its beginning */
-    bool leaving_ = true;      /* there is to be no watch */
+    bool leaving_ = true;      /* no watch may run */
     std::thread watch_;
     std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
     size_t untold_ = 0; /* failed requests of customers that are gone, for which no call has waited */
@@ -333,7 +333,7 @@ inline void Postoffice::Start(int customer_id, const char *, const bool)
         process_failed_ = error;
     joining_--;
     cond_.notify_all();
-    if (!first && error.empty()) /* its apps work by the process's node */
+    if (!first && error.empty()) /* its apps use the process's node */
         cond_.wait(lock, [this] { return node_ != nullptr || !process_failed_.empty() || joining_ == 0; });
     if (error.empty() && node_ != nullptr) {
         if (!first && joined != nullptr)
@@ -348,9 +348,9 @@ inline void Postoffice::Start(int customer_id, const char *, const bool)
     throw dmlc::Error(why);
 }
 
-/* Does the environment name a transport? ps-lite's zmq, p3 and 0 are its TCP, which is the default here: programs on
- * this interface learn by callbacks that small requests are over, and over TCP those come sooner and for less processor
- * time than by UCX's shared memory (bench/pslite.sh, docs/MIGRATING.md). */
+/* True if the environment names a transport. ps-lite's zmq, p3 and 0 are its TCP, which is the default here: programs
+ * on this interface learn by callbacks that small requests are over, and over TCP those come sooner and for less
+ * processor time than by UCX's shared memory (bench/pslite.sh, docs/MIGRATING.md). */
 inline bool Postoffice::VanIsChosen()
 {
     std::string type = GetEnv("DMLC_PS_VAN_TYPE", std::string());
@@ -382,14 +382,14 @@ inline paramo_node *Postoffice::Join(bool process)
     if (!VanIsChosen())
         config.van = "tcp";
     else if (std::string(config.van) == "ucx")
-        config.van = "auto"; /* a connection that carries little would not win its set-up back */
+        config.van = "auto"; /* UCX does not pay off on a connection that carries little */
     config.retry_ms =
         0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
     if (config.recovery_ms == 0)
         config.recovery_ms = static_cast<uint32_t>(RecoveryPatience().count());
     if (wanted_rank_ >= 0)
         config.rank = wanted_rank_;
-    if (!process) { /* what names the process names its first node */
+    if (!process) { /* the process's rank, name and port are those of its first node */
         config.rank = -1;
         config.name = nullptr;
         config.port = 0;
@@ -398,8 +398,8 @@ inline paramo_node *Postoffice::Join(bool process)
     paramo_err err;
     const auto deadline =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(config.connect_timeout_ms);
-    /* The cluster of the round before may not have ended everywhere: that one does not take us, the next one
-     * will. */
+    /* The cluster of the round before may not have ended everywhere: it refuses this node, and the next one
+     * accepts it. */
     while ((err = paramo_start(&config, &joined)) == PARAMO_E_SHUTDOWN ||
            (err == PARAMO_E_FULL && joined_before_)) {
         if (std::chrono::steady_clock::now() >= deadline)
@@ -410,7 +410,7 @@ inline paramo_node *Postoffice::Join(bool process)
     return joined;
 }
 
-/* The process's node has joined: its customers work by it. */
+/* The process's node has joined: its customers use it from now on. */
 inline void Postoffice::Open(paramo_node *joined)
 {
     std::lock_guard<std::mutex> starting(start_mu_);
@@ -446,7 +446,7 @@ inline void Postoffice::Open(paramo_node *joined)
     PS_VLOG(1) << me.ShortDebugString() << " has joined: " << me.DebugString();
 }
 
-/* A process that ends without ps::Finalize is a death like any other: it does not end with 0. */
+/* A process that ends without ps::Finalize counts as dead: its exit status is not 0. */
 inline void Postoffice::AtExit(int status, void *)
 {
     Postoffice *office = Get();
@@ -532,8 +532,8 @@ inline void Postoffice::EndIfIdle(const std::string &why, bool *said)
         _exit(1);
 }
 
-/* The customers that have been started, and have not called Finalize when the one has that waits for them. Under
- * mu_. */
+/* The customers that have been started and have not called Finalize, although the customer that waits for them has.
+ * Under mu_. */
 inline std::string Postoffice::Forgotten() const
 {
     std::string names;
@@ -555,7 +555,7 @@ inline void Postoffice::WarnOfForgotten() const
 
 inline void Postoffice::Watch()
 {
-    /* Each look wakes a thread of an idle process: no more of them than the grace needs. */
+    /* Each look wakes a thread of an idle process, so it looks no more often than the grace needs. */
     const auto period =
         std::max(std::chrono::milliseconds(200), std::min(Grace() * 2 / 5, std::chrono::milliseconds(2000)));
     const auto never = std::chrono::steady_clock::time_point::max();
@@ -598,7 +598,7 @@ inline void Postoffice::Watch()
         for (const auto &at : {lost_until, warned ? never : forgotten_at})
             if (at > now)
                 next = std::min(next, at);
-        /* Others use cond_ for what they wait for; each time this waits on. */
+        /* Other waits use cond_, too; when it wakes for them, this one waits on. */
         cond_.wait_until(lock, next, [this] { return leaving_; });
     }
 }
@@ -653,8 +653,8 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     FailIfUntold();
 }
 
-/* Is a customer with number `of` finalised by `by`? Those that have not been started go with the process.
- * Under mu_. */
+/* True if customer `by` finalises customer `of`. Customers that were not started end with the process. Under
+ * mu_. */
 inline bool Postoffice::EndsWith(int by, int of) const
 {
     return of == by || (started_.count(of) == 0 && (by == 0 || started_.count(0) == 0));
@@ -707,7 +707,7 @@ inline void Postoffice::FinishAll(int by)
     } while (added() != before);
 }
 
-/* Failed requests of customers that no thread has waited for end with the process's part. */
+/* Reports the failed requests of all customers for which no call has waited. */
 inline void Postoffice::FailIfUntold()
 {
     Each([this](Customer *customer) { TakeUntold(customer); });
@@ -735,8 +735,8 @@ inline void Postoffice::TakeUntold(Customer *customer)
     untold_ += count;
 }
 
-/* How long those that have come to a barrier wait for a dead worker's replacement. ps-lite knows replacements
- * with heartbeats only, and then waits forever. */
+/* How long nodes wait in a barrier for a dead worker's replacement. ps-lite knows replacements only with heartbeats,
+ * and then waits forever. */
 inline std::chrono::milliseconds Postoffice::RecoveryPatience()
 {
     const int heartbeat = GetEnv("PS_HEARTBEAT_TIMEOUT", 0);
@@ -744,7 +744,7 @@ inline std::chrono::milliseconds Postoffice::RecoveryPatience()
     return std::chrono::milliseconds(std::max(0, GetEnv("PARAMO_PS_RECOVERY_MS", ms)));
 }
 
-/* Only workers have died: others may take their places. */
+/* True if only workers have died: others may take their places. */
 inline bool Postoffice::WorkersOnlyDied()
 {
     const std::vector<int> dead = GetDeadNodes();
@@ -786,7 +786,7 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
         if (!until_over && now >= deadline)
             return why;
         if (until_over &&
-            now >= stale) { /* the program's handle may hold others' requests until the dead one's come */
+            now >= stale) { /* a handle may hold requests of others until those of the dead worker come */
             Each([&why](Customer *customer) { customer->RefuseStale(why); });
             stale = now + std::chrono::seconds(10); /* arbitrary: longer than a handle takes for its answer */
         }

@@ -37,7 +37,7 @@ class Strand
         Leave();
     }
 
-    /* Something runs on it at this moment. */
+    /* A function runs on it at this moment. */
     bool Busy() const
     {
         return state_.load(std::memory_order_acquire) != FREE;
@@ -51,13 +51,13 @@ class Strand
             left_.push_back(std::move(f));
             offered_.store(offered_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
             if (state_.exchange(WANTED, std::memory_order_acq_rel) != FREE)
-                return; /* the holder looks before he leaves */
+                return; /* the holder looks before it leaves */
         }
         holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         Leave();
     }
 
-    /* Returns when all that was offered before has run; the holder runs it himself. */
+    /* Returns when all functions offered before have run. The holder of the strand runs them itself. */
     void Settle()
     {
         const uint64_t upto = offered_.load(std::memory_order_acquire);
@@ -73,8 +73,8 @@ class Strand
     }
 
   private:
-    /* WANTED: taken, and a thread waits for it or has left something. Only under mu_ does it become that, or
-     * cease to be it. */
+    /* WANTED: taken, and a thread waits for it or has left a function. It becomes WANTED, and ceases to be, only
+     * under mu_. */
     enum State { FREE, TAKEN, WANTED };
 
     void Enter()
@@ -95,7 +95,7 @@ class Strand
         left_.pop_front();
         lock->unlock();
         f();
-        f = nullptr; /* what it holds goes before anybody is told */
+        f = nullptr; /* what it holds is freed before waiters are told */
         lock->lock();
         ran_.store(ran_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         cond_.notify_all();
@@ -119,7 +119,7 @@ class Strand
 
     std::atomic<int> state_{FREE};
     std::atomic<std::thread::id> holder_{std::thread::id()}; /* each thread only asks whether it is itself */
-    std::mutex mu_; /* guards what follows; numbers are read without it */
+    std::mutex mu_; /* guards the fields below; the numbers are read without it */
     std::condition_variable cond_;
     std::deque<std::function<void()>> left_;
     std::atomic<uint64_t> offered_{0}, ran_{0};

@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-/* Not for us: what programs get with ps-lite's headers and then use without naming it. */
+/* Not used here: programs get these with ps-lite's headers, and use them without including them. */
 #include <assert.h>
 #include <cmath>
 #include <ctime>
@@ -65,7 +65,7 @@ inline std::string GetEnv(const char *key, std::string default_val)
     const char *text = Environment::Get()->find(key);
     return text == nullptr ? default_val : std::string(text);
 }
-/* As valid as what Environment::find returns. */
+/* Valid as long as the result of Environment::find. */
 inline const char *GetEnv(const char *key, const char *default_val)
 {
     const char *text = Environment::Get()->find(key);
