@@ -16,7 +16,7 @@ uint64_t capabilities_draw(const struct world *w, uint32_t node)
                                CAPABILITY_FUNCTIONS | CAPABILITY_COLUMNS | CAPABILITY_READERS;
     uint64_t some = r % 4 == 0 ? 0 : r % 4 == 1 ? mix64(r) : UINT64_MAX;
     some |= (r >> 16) % 8 ? CAPABILITY_AGGREGATE : 0; /* of a chain, all must have it */
-    /* most can what a request would be refused without */
+    /* most processes have the capabilities without which a request would be refused */
     return (r >> 8) % 16 ? some | functions : some & ~functions;
 }
 

@@ -85,8 +85,8 @@ bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
     for (unsigned i = 0; i < cell->n; i++)
         if (cell->values[i].value == value && cell->values[i].gone > from)
             return true;
-    /* A page or batch may leave out rows that were missing at the scan's first one, and that may be older than any read
-     * that is open now. */
+    /* A page or batch may leave out rows that were missing when the scan's first one was read, and that may be earlier
+     * than any read that is open now. */
     return cell->any > from || (!value && cell->missing > from);
 }
 

@@ -21,7 +21,7 @@ void ckpts_free(struct world *w);
 void ckpts_machine(struct machine *m);
 void ckpts_machine_dies(struct machine *m);
 void ckpts_scheduler(const struct machine *m, struct scheduler_config *config);
-/* False: not now. */
+/* False: the fault cannot strike now. */
 bool ckpts_strike(struct machine *m, const struct fault *f);
 /* A worker's turn: failed saves and loads are repeated. In the calm period a worker that is about to leave
  * has a checkpoint saved and loaded. True: the worker needs another turn. */

@@ -40,10 +40,11 @@ struct ckpts {
     uint64_t asked_moment;              /* of the last call, ... */
     uint32_t asked_term;                /* ... the highest term of a scheduler then, ... */
     uint32_t asked_deaths[SIM_SERVERS]; /* ... the servers that had died, ... */
-    /* ... and of each scheduler its term, the number of servers that it had replaced, and those that it had declared
-     * dead (incarnations by place) */
+    /* ... and of each scheduler its term, the number of servers that it had replaced, ... */
     uint32_t asked_leads[2], asked_replaced[2];
-    bool death_came; /* since the call, to a scheduler that may have died since */
+    /* a server's death came to a scheduler since the call; that scheduler may have died since */
+    bool death_came;
+    /* ... and the servers that it had declared dead (incarnations by place) */
     uint64_t asked_dead[2][SIM_SERVERS];
     uint64_t orders_full_at; /* the moment when a server last had as many unfinished orders as it may have */
     uint64_t power_at;       /* the moment when the power of the folder's machine failed last */
@@ -62,10 +63,11 @@ struct ckpts {
     uint64_t load_number, least; /* the number that was asked for; the last that must exist */
     struct member_call call;
     struct load_attempt attempt;
-    uint32_t load_term;    /* number of the newest view at the request */
-    uint64_t returns;      /* the checkpoint to which lost rows return, until a view says that they have */
-    uint64_t returns_at;   /* the view of the loss for which the scheduler has chosen it */
-    uint64_t restarted_at; /* the moment of a load that an earlier scheduler had begun */
+    uint32_t load_term;  /* the term of the newest view at the request */
+    uint64_t returns;    /* the checkpoint to which lost rows return, until a view says that they have */
+    uint64_t returns_at; /* the view of the loss for which the scheduler has chosen it */
+    /* the moment when a load succeeded although another scheduler led by then than at the request */
+    uint64_t restarted_at;
     struct machine *again; /* the worker whose load failed last; it tries again if it is alive */
     uint64_t again_process;
     uint64_t again_at;

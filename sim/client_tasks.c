@@ -29,7 +29,7 @@
 #include "wire/capability.h"
 #include "worker/client_impl.h"
 
-enum { RESUMES_MAX = 10000 }; /* the task's process is dead */
+enum { RESUMES_MAX = 10000 }; /* at most, until the task of a dead process has ended; arbitrary */
 
 struct client_task {
     struct machine *machine;

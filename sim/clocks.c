@@ -94,7 +94,7 @@ static bool any_behind(const struct world *w, uint64_t clock, bool perhaps, char
     return false;
 }
 
-/* A joining worker begins with it, and holds no other back; so it never falls. */
+/* The minimum never falls: a worker that joins begins with it, and so holds no other back. */
 static void minimum_heard(const struct customer *c, uint64_t minimum)
 {
     struct world *w = c->machine->world;

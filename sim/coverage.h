@@ -224,7 +224,7 @@ struct coverage {
 
 /* As "migration_source full paused". */
 const char *coverage_transition_name(enum cover_transition transition);
-/* As "migration_source: a migration, at its source", if it is the first of its state machine's; else NULL. */
+/* As "migration_source: a migration, at its source", if it is the first of its state machine's; otherwise NULL. */
 const char *coverage_machine_text(enum cover_transition transition);
 
 #endif

@@ -23,10 +23,10 @@ void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n);
 uint64_t disk_struck(const struct disk *disk);
 /* The process with open files is dead: its operations do nothing, except the first few. */
 void disk_process_gone(struct disk *disk, bool gone, unsigned left);
-/* The power has failed in an operation. */
 /* As simfs_lie() and simfs_lost(). */
 void disk_lie(struct disk *disk, unsigned syncs);
 bool disk_lost(const struct disk *disk, const char *path);
+/* The power has failed in an operation. */
 bool disk_crashed(const struct disk *disk);
 /* The power fails and returns: what was not synced may be there or not. */
 void disk_power_fails(struct disk *disk);

@@ -160,7 +160,7 @@ static uint32_t phase_step(struct phases *p)
     return step + (uint32_t)dice_draw(&p->dice, 2 * p->work);
 }
 
-/* One of the servers that exist. */
+/* One of the schedulers: node 0, or the standby. */
 static uint32_t scheduler_draw(const struct schedule *s, struct dice *d)
 {
     return s->meta && dice_draw(d, 2) ? schedule_nodes(s) - 1 : 0;

@@ -98,7 +98,7 @@ void filters_draw(struct machine *m, struct customer *customer, struct client_co
     config->list_bytes = dice_draw(&w->dice, 2) ? FEW_LISTS : 0;
 }
 
-/* What a shard without memory for a list does; here it has been answered that it has the list. */
+/* Does what a shard without memory for a list does, although it has answered that it has the list. */
 static void forget(struct world *w)
 {
     const struct machine *m = &w->machines[dice_draw(&w->dice, w->count)];

@@ -82,7 +82,7 @@ static void function_register(void)
         sim_must(user_function_register(&function));
 }
 
-/* Half of the requests that could be of one are. No die is thrown: what else is drawn does not depend on it. */
+/* Half of the requests that could be of one are. It draws no dice, so all other draws stay the same. */
 static bool by_application(const struct op *op)
 {
     function_register();

@@ -143,7 +143,7 @@ struct ledger_table {
     struct ledger_key keys[SIM_KEYS]; /* ascending */
     /* The digits of pushes that were not of this column. */
     uint64_t outside[SIM_KEYS][SIM_WIDE];
-    struct ledger_past past[SIM_KEYS]; /* their values, in the same order */
+    struct ledger_past past[SIM_KEYS]; /* of the keys, in the same order */
     uint32_t clears, clears_open;
     bool tainted;                     /* a clear ended with an unknown result, and may still be carried out */
     struct late_clear late[SIM_LATE]; /* these clears, unless there were more at a time */

@@ -200,7 +200,7 @@ static bool asked_dead(const struct op *op, const struct view *view)
 {
     const struct world *w = op->machine->world;
     uint32_t dead = judge_sees_dead(view) | op->saw_dead;
-    /* It had them: a newer view with the successor may have come before this report. */
+    /* A dead server had the keys: a newer view with its successor may have come before this report. */
     for (unsigned p = 0; p < SIM_SERVERS; p++)
         dead |= (uint32_t)(w->death_view[p] > op->issued_view) << p;
     return dead && asked_servers(op) & dead;
@@ -250,7 +250,7 @@ static struct op *ended_untold(const struct op *op)
     return untold;
 }
 
-/* Has a request failed that it comes after? One that it names may have failed before; of a request that comes after all
+/* Has a request that it comes after failed? One that it names may have failed before; of a request that comes after all
  * before it, only those count that were in flight at its issue. */
 static bool after_failed(const struct op *op)
 {
@@ -334,9 +334,7 @@ void invariants_status(struct op *op, paramo_err status)
                      status ? err_text() : "");
 }
 
-/* ---- two that both believe ----------------------------------------------------------------------------- */
-
-/* A save of a former leader is not only late: it removes what the next leader has announced. */
+/* ---- two schedulers that both lead --------------------------------------------------------------------- */
 /* A state without records says that the job is over, and standby schedulers end. */
 static void emptied_check(struct world *w, uint64_t term)
 {
@@ -348,6 +346,7 @@ static void emptied_check(struct world *w, uint64_t term)
     }
 }
 
+/* A save of a former leader is not only late: it removes what the next leader has announced. */
 void invariants_etcd(void *arg, const char *key, const char *value)
 {
     struct world *w = arg;

@@ -43,7 +43,7 @@ unsigned judge_spare(const struct world *w);
 bool judge_enough(const struct world *w, unsigned gone);
 /* The machine may hold the last copy of some rows. */
 bool judge_needs(const struct world *w, const struct machine *server);
-/* Checks a row of two values of one client task: 0, or the value that was written. A torn row is a violation. */
+/* Checks a row of two values: 0, or the value that was written. A torn row is a violation. */
 uint64_t judge_row(struct world *w, const char *where, const uint64_t vals[2]);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

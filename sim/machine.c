@@ -100,7 +100,7 @@ uint64_t machine_end_view(const struct machine *m)
     return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view->number : 0;
 }
 
-/* Does it say that the job is over? Else the store's error says that it is not. */
+/* Does it say that the job is over? Otherwise it is an error of the store, and the job goes on. */
 static bool says_over(paramo_err status)
 {
     return status == PARAMO_OK || status == PARAMO_E_NODE_LOST || status == PARAMO_E_DATA_LOST ||

@@ -18,7 +18,7 @@ void machine_kill(struct machine *m, uint64_t again_ns);
 void machine_tick(struct machine *m);
 /* Like machine_tick(), for the scheduler: its power may have failed in the middle of a write. */
 void machine_scheduler_tick(struct machine *m);
-/* The newest view of a scheduler whose job ends or has ended; else 0. */
+/* The newest view of a scheduler whose job ends or has ended; 0: of none. */
 uint64_t machine_end_view(const struct machine *m);
 void machine_open_customers(struct machine *m);
 /* The process of a reader has a view, or has lost it; false: the reader is busy with a client task. */

@@ -226,7 +226,7 @@ struct machine {
         uint64_t must[SIM_KEYS]; /* the value of each row in the file */
     } saved[SIM_TABLES];
     /* The scheduler's store, if it keeps its state. */
-    struct simfs *files; /* in a folder; else in etcd */
+    struct simfs *files; /* in a folder; otherwise in etcd */
     struct http *http;   /* of the store */
     uint32_t term;       /* at its last start */
     /* The end of a job that it found at its start, and that job's view. */

@@ -148,7 +148,7 @@ bool observing_continues(const struct machine *m)
 
 /* ---- what must be true --------------------------------------------------------------------------------- */
 
-/* Nothing is in the way of a query: there are no faults, and the job has a scheduler that answers. */
+/* A query must succeed: there are no faults, and the job has a scheduler that answers. */
 static bool clear_way(const struct machine *m)
 {
     const struct world *w = m->world;

@@ -645,18 +645,18 @@ static bool finished(const struct world *w)
 
 static void unfinished(struct world *w)
 {
-    char who[256] = "";
+    char text[256] = "";
     size_t at = 0;
     for (uint32_t i = 0; i < w->schedule->workers; i++) {
         const struct machine *m = &w->workers[i];
         if (script_over(m))
             continue;
         at += (size_t)snprintf(
-            who + at, sizeof who - at, " %s is in step %d (up %d, state %d) with %u and %u requests;",
+            text + at, sizeof text - at, " %s is in step %d (up %d, state %d) with %u and %u requests;",
             m->name, (int)m->script.step, m->up, (int)m->seen, m->customers[0].open, m->customers[1].open);
     }
     judge_broken(w, "%d seconds after the end of the faults some work has not ended:%s job %s", CALM_SECONDS,
-                 who, w->over ? "over" : "not over");
+                 text, w->over ? "over" : "not over");
 }
 
 /* Waits for rows that are still being removed in steps. */

@@ -345,7 +345,7 @@ static void issue(struct machine *m)
 }
 
 /* Continues although requests to the other side hang. */
-static void issue_amid_island(struct machine *m)
+static void issue_on_island(struct machine *m)
 {
     struct world *w = m->world;
     struct customer *c = &m->customers[dice_draw(&w->dice, w->schedule->customers)];
@@ -366,7 +366,7 @@ static void work(struct machine *m)
     }
     if (island_needs(w)) {
         m->script.idle = 0;
-        issue_amid_island(m);
+        issue_on_island(m);
         return;
     }
     bool call = (what == 0 && dice_draw(&w->dice, 6) == 0) || what == 1 || (what >= 50 && what < 56);

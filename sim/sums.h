@@ -27,7 +27,7 @@ void sums_done(const struct op *op, paramo_err status);
 void sums_returned(struct world *w, unsigned key);
 /* Counts the changes that servers have made of several pushes of a clock. */
 void sums_combined(struct world *w);
-/* May a push end with INVALID? Its worker does not count any more, and the others have gone on. */
+/* May a push end with INVALID? Its worker no longer counts, and the others have gone on. */
 bool sums_may_be_late(const struct op *op);
 
 #endif

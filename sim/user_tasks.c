@@ -64,7 +64,7 @@ static void order_draw(struct user_tasks *t, struct task_call *call)
         if (before)
             call->after[call->after_n++] = before;
     }
-    if (call->after_n && dice_draw(&t->dice, 2)) /* else it may have nothing to wait for */
+    if (call->after_n && dice_draw(&t->dice, 2)) /* elsewhere it may have nothing to wait for */
         call->to = call->after[0]->to;
 }
 

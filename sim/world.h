@@ -39,7 +39,7 @@
  *     ckpts_state.c   what is known of the job's checkpoints
  *     overdue.c       owners whose lease lasts too long, because of a bad clock
  *     sides.c         nodes that are cut off from the rest together
- *     migrate_fault.c partitions without rows that get another owner
+ *     migrate_fault.c partitions that get another owner under load
  *     world.h         the world; history.h, machine_state.h: the requests and rows, and the machines, in it
  *     fault.c         schedules
  *     disk.c, fiber.c the disk of a machine, and the application's thread on it
@@ -200,7 +200,7 @@ struct world {
     /* ledger.c, reals.c, cells.c: the models of rows */
     struct ledger_table ledger[SIM_TABLES];
     uint32_t ring_shards;
-    uint32_t deaths[SIM_SERVERS];                              /* starts of server processes */
+    uint32_t deaths[SIM_SERVERS];                              /* of the server processes in each place */
     double reals_error[SIM_REAL_TABLES][SIM_KEYS][SIM_DIGITS]; /* how far each push is off at most */
     uint64_t sums_clock[SIM_KEYS][SIM_REAL_DIGITS];            /* of SIM_SUMS: the clock of each push */
     uint32_t sums_changing[SIM_KEYS];                          /* functions that may be changing the row */
@@ -208,8 +208,8 @@ struct world {
     struct cell cells[SIM_KEYS];  /* of SIM_CELLS */
 
     /* losses.c, overdue.c */
-    uint64_t loss_first; /* the first fault of the present burst */
-    uint64_t loss_view;  /* lost_at of the newest view: lost rows are being restored */
+    uint64_t loss_first; /* lost_at of the view that began the present loss, or the last one */
+    uint64_t loss_view;  /* lost_at of the newest view; not 0: lost rows are being restored */
     struct losses_untold untold;
     uint64_t loss_began;                  /* the moment when the last server was gone before that */
     uint64_t server_gone_at;              /* the moment when a server was last killed or declared dead */
@@ -217,8 +217,8 @@ struct world {
     uint64_t overdue_from, overdue_until; /* the first and the last moment of all overdue leases; 0: none */
 
     /* ops.c: requests */
-    struct dice dice;          /* the application's */
-    struct op *free_ops, *ops; /* all open ones */
+    struct dice dice; /* the application's */
+    struct op *free_ops;
     struct op *quarantine[SIM_QUARANTINE];
     unsigned quarantine_at;
     uint32_t serial; /* numbers requests, in all jobs */
@@ -244,21 +244,22 @@ struct world {
     uint32_t newest_tables;
     uint32_t etcd_term;               /* the scheduler that began to lead last */
     uint64_t term_view[SIM_TERMS];    /* of its views, the newest that any node has seen */
-    uint64_t death_view[SIM_SERVERS]; /* the last view in which the server of this place had died */
-    uint64_t lost_at; /* the last view in which a server had died, or another had come in its place */
+    uint64_t death_view[SIM_SERVERS]; /* the last view in which the server in this place had died */
+    /* the moment of the last view in which a server had died, or another had come in its place */
+    uint64_t lost_at;
     /* a server was alive that a view declared dead: it may not know, and acknowledge requests */
     uint64_t ghost_at;
     uint32_t dead;                /* judge.c: machines that a view has declared dead, by node, one bit each */
     bool deaths_seen;             /* a server was dead in a view */
     uint64_t holder[SIM_SERVERS]; /* incarnations of the servers, in the newest view */
-    bool left[SIM_SERVERS];       /* the last server of this place had left without rows */
+    bool left[SIM_SERVERS];       /* the last server in this place had left without rows */
     bool recovered;               /* a server has returned without its rows */
-    uint64_t copies_at[SIM_SERVERS]; /* of the servers that are alive in it; 0: none */
+    uint64_t copies_at[SIM_SERVERS]; /* incarnations of those that are alive in it; 0: none */
     uint32_t gone;                   /* deaths since each partition had all its copies in a view */
     struct ring_chains chains;       /* of the newest view, as is ... */
     uint64_t owner_gone[RING_PARTITIONS];
     uint32_t successions; /* views in which partitions got another owner */
-    uint64_t answers;     /* frames that have arrived */
+    uint64_t answers;     /* that have arrived, except those to tasks */
     bool stirred;         /* an event since the last check may have changed rows (row_checks.c ends that) */
 
     /* row_checks.c, copies.c */

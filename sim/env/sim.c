@@ -26,9 +26,9 @@ struct sim_host {
     struct sim *sim;
     struct sim_host *next;
     uint32_t number;
-    int64_t ahead;  /* ahead of the simulation's clock, at `since` */
-    uint64_t since; /* millionths by which it drifts from then on */
-    int32_t ppm;
+    int64_t ahead;      /* ahead of the simulation's clock, at `since` */
+    uint64_t since;     /* when `ahead` or `ppm` last changed */
+    int32_t ppm;        /* millionths by which it drifts from then on */
     uint64_t frozen_at; /* 0: its clock runs */
     struct clock_gaps stood, jumps;
     uint64_t paused_until;
@@ -45,11 +45,11 @@ struct sim_slot {
 struct sim {
     struct sim_host host; /* sim_env */
     struct sim_host *hosts;
-    uint64_t now;
+    uint64_t now; /* the time of the last event */
     uint64_t trace;
     uint64_t seq;
     uint64_t random;
-    uint32_t tag; /* time of the last event */
+    uint32_t tag; /* of the last event */
     const struct sim_waiter *waiter;
     const struct sim_turns *turns;
     uint32_t turn;           /* the host whose lane runs */
