@@ -196,6 +196,8 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
         if (b->has[t]) {
             l->mended_from = a->from;
             l->mended_at = w->moment;
+        } else if (w->ckpts->load_lost_at > l->mended_at) {
+            w->ckpts->left_lost[t] = w->moment;
         }
         bool sure = a->sure[t] && !l->clears_open && !l->tainted && l->clears == a->clears[t];
         for (unsigned i = 0; i < SIM_KEYS; i++) {

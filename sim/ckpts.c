@@ -265,9 +265,12 @@ static bool server_died(const struct world *w)
 
 static bool any_may_be_lost(const struct world *w)
 {
+    uint64_t from = w->ckpts->asked_moment;
     bool any = false;
-    for (unsigned t = 0; t < SIM_TABLES && !any; t++)
-        any = t != SIM_USER && judge_may_be_lost(w, (enum sim_table)t, w->ckpts->asked_moment);
+    for (unsigned i = 0; i < SIM_TABLES && !any; i++) {
+        enum sim_table t = (enum sim_table)i;
+        any = t != SIM_USER && (judge_may_be_lost(w, t, from) || ckpts_may_have_lost(w, t, from));
+    }
     return any;
 }
 
@@ -298,8 +301,7 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_NODE_LOST: /* perhaps no view says so yet */
         return server_died(w);
     case PARAMO_E_DATA_LOST:
-        return !c->load &&
-               (judge_data_lost(w) || any_may_be_lost(w) || ckpts_may_have_lost(w, c->asked_moment));
+        return !c->load && (judge_data_lost(w) || any_may_be_lost(w));
     case PARAMO_E_NOT_FOUND:
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
@@ -766,6 +768,7 @@ static void folder_new(struct world *w)
     (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
     c->replaced = false;
     c->load_lost_at = c->restarted_at = c->returns = c->restored = 0;
+    memset(c->left_lost, 0, sizeof c->left_lost);
 }
 
 bool ckpts_again(struct world *w, bool wanted)
@@ -783,6 +786,7 @@ bool ckpts_again(struct world *w, bool wanted)
     c->again_at = 0;
     w->loading = w->restoring = c->replaced = false;
     c->load_lost_at = c->restarted_at = c->returns = 0;
+    memset(c->left_lost, 0, sizeof c->left_lost);
     for (struct ckpt_seen *s = c->seen; s; s = s->next)
         s->until = 0;
     const struct ckpt_seen *last = ckpts_last(c, false);

@@ -33,11 +33,19 @@ uint64_t ckpts_oldest(const struct world *w)
 /* Shards that had begun to replace rows when a load failed have lost these. A load that a scheduler leaves unfinished
  * counts as failed, too: its call goes to the next scheduler, which begins it again, and callers between the two get
  * DATA_LOST. The worker may notice it when all is loaded. */
-bool ckpts_may_have_lost(const struct world *w, uint64_t from)
+bool ckpts_may_have_lost(const struct world *w, enum sim_table table, uint64_t from)
 {
     const struct ckpts *c = w->ckpts;
     bool while_loading = w->loading || (c && from <= w->loaded_at);
-    return c && ((while_loading && c->load_lost_at && c->load_lost_at >= from) || from <= c->restarted_at);
+    return c && ((while_loading && c->load_lost_at && c->load_lost_at >= from) || from <= c->restarted_at ||
+                 ckpts_left_lost(w, table, from));
+}
+
+bool ckpts_left_lost(const struct world *w, enum sim_table table, uint64_t from)
+{
+    const struct ledger_table *t = &w->ledger[table];
+    uint64_t left = w->ckpts ? w->ckpts->left_lost[table] : 0;
+    return left && (t->mended_from < left || from < t->mended_at);
 }
 
 void ckpts_returned(struct world *w)

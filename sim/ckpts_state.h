@@ -55,8 +55,10 @@ struct ckpts {
     uint32_t tries[2];       /* of its load that have failed, by each scheduler */
     bool replaced;           /* a load has begun to replace rows since one last succeeded */
     uint64_t load_lost_at;   /* the moment when a shard last had lost rows after that */
-    struct machine *asks;    /* the worker that waits for an answer, ... */
-    uint64_t asked_at;       /* ... since this time of its clock */
+    /* the moment of a load of a checkpoint without the table, whose rows may have been lost by then; 0: none */
+    uint64_t left_lost[SIM_TABLES];
+    struct machine *asks; /* the worker that waits for an answer, ... */
+    uint64_t asked_at;    /* ... since this time of its clock */
     bool load;
     /* the last that had to exist when a load of the last one was tried, since a load succeeded */
     uint64_t load_least;
@@ -80,8 +82,10 @@ struct ckpt_seen *ckpts_seen(const struct ckpts *c, uint64_t number);
 struct ckpt_seen *ckpts_last(const struct ckpts *c, bool promised);
 /* The moment from which on earlier values of cells are still needed. */
 uint64_t ckpts_oldest(const struct world *w);
-/* Some rows may be lost since that moment, because a checkpoint was loaded only in part. */
-bool ckpts_may_have_lost(const struct world *w, uint64_t from);
+/* Some rows of the table may be lost since that moment, because a checkpoint was loaded only in part. */
+bool ckpts_may_have_lost(const struct world *w, enum sim_table table, uint64_t from);
+/* The same, and the load that succeeded since then was of a checkpoint without the table. */
+bool ckpts_left_lost(const struct world *w, enum sim_table table, uint64_t from);
 /* Is there a checkpoint to which lost rows may return? */
 bool ckpts_there(const struct world *w);
 /* A view says that the rows are restored. */

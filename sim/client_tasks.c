@@ -241,7 +241,7 @@ static void judge_end(const struct client_task *e, paramo_err err)
         break;
     case PARAMO_E_DATA_LOST:
         ok = ok || judge_data_lost(w) || judge_may_be_lost(w, e->table, m->client_task_from) ||
-             ckpts_may_have_lost(w, m->client_task_from);
+             ckpts_may_have_lost(w, e->table, m->client_task_from);
         break;
     case PARAMO_E_MEMORY:
         ok = ok || memory_failed(m, UINT32_MAX, e->from);

@@ -296,7 +296,7 @@ void invariants_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_DATA_LOST:
         ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, held_since(op)) && asked_lost(op)) ||
-             ckpts_may_have_lost(w, held_since(op)) || clock_ended_with_job(op, status);
+             ckpts_may_have_lost(w, op->table, held_since(op)) || clock_ended_with_job(op, status);
         break;
     /* it was sliced by another view, or names a shard that its client does not know yet */
     case PARAMO_E_MOVED:
