@@ -115,7 +115,7 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->ckpt_queue_bytes = (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_full_every = 1 + 3 * (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_keep = 2 * (uint32_t)dice_draw(&ckpt, 2);
-    struct dice recovery = dice_of(s->seed, 21);
+    struct dice recovery = dice_of(s->seed, 26);
     s->recovery_ms = dice_draw(&recovery, 2) ? (uint32_t)dice_scale(&recovery, 100, 20000) : 0;
     struct dice all = dice_of(s->seed, 25);
     s->migration_partitions = dice_draw(&all, 2) || s->servers == 2 ? RING_PARTITIONS : 0;
