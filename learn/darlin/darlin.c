@@ -67,7 +67,8 @@ static paramo_err get_plan(struct job *job, const char *key, uint32_t timeout_ms
     if (len != sizeof in)
         return paramo_error_set(PARAMO_E_INTERNAL, "the value of %s has %zu bytes, which is not valid", key,
                                 len);
-    plan_decode(in, plan);
+    if (!plan_decode(in, plan))
+        return paramo_error_set(PARAMO_E_INTERNAL, "the value of %s is not a plan of the solver", key);
     if (!job->embedded)
         job->leader = plan->leader;
     return PARAMO_OK;

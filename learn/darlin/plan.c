@@ -24,8 +24,22 @@ void plan_encode(const struct plan *p, double out[PLAN_DOUBLES])
         out[FIXED + i] = p->owner[i];
 }
 
-void plan_decode(const double in[PLAN_DOUBLES], struct plan *p)
+static int is_whole(double x, double most)
 {
+    return x >= 0 && x <= most && x == floor(x);
+}
+
+int plan_decode(const double in[PLAN_DOUBLES], struct plan *p)
+{
+    static const double most[] = {UINT32_MAX, PLAN_DONE, UINT32_MAX, UINT32_MAX,
+                                  UINT32_MAX, 0x1p53,    UINT32_MAX};
+    int valid = is_whole(in[16], PLAN_MEMBERS);
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        valid = valid && is_whole(in[i], most[i]);
+    for (size_t i = 0; valid && i < (size_t)in[16]; i++)
+        valid = is_whole(in[FIXED + i], PLAN_MEMBERS - 1);
+    if (!valid)
+        return 0;
     *p = (struct plan){.number = (uint32_t)in[0],
                        .kind = (enum plan_kind)in[1],
                        .leader = (uint32_t)in[2],
@@ -49,6 +63,7 @@ void plan_decode(const double in[PLAN_DOUBLES], struct plan *p)
     assert(p->owners <= PLAN_MEMBERS);
     for (uint32_t i = 0; i < p->owners; i++)
         p->owner[i] = (uint16_t)in[FIXED + i];
+    return 1;
 }
 
 /* Makes the workers that have added to the sums the owners. Returns 1 if they are not those of the last plan. */

@@ -84,7 +84,8 @@ double plan_most(const double sums[PLAN_SUMS], enum plan_sum first);
 /* A plan as it is kept at the scheduler. Doubles are exact for integers up to 2^53. */
 enum { PLAN_DOUBLES = 20 + PLAN_MEMBERS };
 void plan_encode(const struct plan *plan, double out[PLAN_DOUBLES]);
-void plan_decode(const double in[PLAN_DOUBLES], struct plan *plan);
+/* 0: these are no plan. */
+int plan_decode(const double in[PLAN_DOUBLES], struct plan *plan);
 
 /* The next plan, from the sums of this one. dead: workers that are known to be dead now. Not for END and DONE. The
  * caller sets leader, clock, blocks and keys. */

@@ -1,6 +1,7 @@
 #include "learn/darlin/plan.h"
 #include "learn/support_learn.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +62,31 @@ static void test_codes_itself(void **state)
     plan.dead = 2;
     plan.passes = 7;
     plan_encode(&plan, code);
-    plan_decode(code, &back);
+    assert_true(plan_decode(code, &back));
     assert_memory_equal(&plan, &back, sizeof plan);
+}
+
+/* Each number that counts or names something is whole, and within its range. */
+static void test_wrong_codes_are_refused(void **state)
+{
+    (void)state;
+    static const int places[] = {0, 1, 2, 3, 4, 5, 6, 16};
+    static const double wrong[] = {-1, 0.5, 1e300, NAN, INFINITY};
+    struct plan plan = begun(), back;
+    double code[PLAN_DOUBLES];
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+            plan_encode(&plan, code);
+            code[places[i]] = wrong[k];
+            assert_false(plan_decode(code, &back));
+        }
+    plan_encode(&plan, code);
+    code[1] = PLAN_DONE + 1;
+    assert_false(plan_decode(code, &back));
+    plan_encode(&plan, code);
+    code[16] = 1;
+    code[PLAN_DOUBLES - PLAN_MEMBERS] = PLAN_MEMBERS;
+    assert_false(plan_decode(code, &back));
 }
 
 /* Filtered passes to a tolerance, a full one, a smaller tolerance; the end after a full one only. */
@@ -176,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes_itself),
+        cmocka_unit_test(test_wrong_codes_are_refused),
         cmocka_unit_test(test_ends_after_a_full_pass),
         cmocka_unit_test(test_ends_after_so_many_passes),
         cmocka_unit_test(test_halves_steps_that_are_too_long),
