@@ -199,8 +199,10 @@ int cmd_serve(int argc, char **argv)
         code = options_wrong(&o, "--refresh needs --scheduler");
     if (code < 0)
         code = check(&o);
-    if (code < 0 && admin_target_token(&o, secret, &token))
-        code = CODE_USAGE;
+    if (code < 0) {
+        int wrong = admin_target_token(&o, secret, &token);
+        code = wrong ? wrong : code;
+    }
     if (code < 0) {
         paramo_err err = serve(&o, token);
         code = err ? code_fail("serve", err, paramo_last_error()) : CODE_DONE;

@@ -10,7 +10,7 @@ mkdir tmp
 refused 2 "a folder and a job" 'exclude each other' "$PARAMO" serve --model none --scheduler 127.0.0.1:1
 refused 2 "a refresh of a folder" 'needs --scheduler' "$PARAMO" serve --model none --refresh 1
 refused 2 "an address without a port" 'has no port' "$PARAMO" serve --scheduler nowhere
-refused 2 "no file with a token" 'cannot open the token file' "$PARAMO" serve --scheduler 127.0.0.1:1 --token-file none
+refused 3 "no file with a token" 'cannot open the token file' "$PARAMO" serve --scheduler 127.0.0.1:1 --token-file none
 check "the training data" "$PARAMO" data synth --rows 20000 --features 100 --format libsvm --out data
 head -n 50 data >rows
 
