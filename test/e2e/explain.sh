@@ -47,6 +47,8 @@ expect 0 "predict" "$PARAMO" predict --model-in calibrated --data rows.ffm --out
 expect 0 "explain a calibrated model" "$PARAMO" explain --model calibrated --data rows.ffm --row 7 --json
 check "the shares add up" adds_up "$OUT"
 check "the shares add up to the margin before calibration" near "$(json "$OUT" prediction)" "$(sed -n 7p p)" 1e-8
+check "the calibrated margin is that of the prediction" near "$(json "$OUT" prediction)" \
+    "$(awk -v m="$(json "$OUT" calibrated_margin)" 'BEGIN { printf "%.17g", 1 / (1 + exp(-m)) }')" 1e-8
 
 printf 'clicked,site,age\n' >t.csv
 awk 'BEGIN { for (i = 0; i < 400; i++) print (i % 3 == 0) ",s" i % 3 "," 1000 * (i % 40) }' >>t.csv
