@@ -395,7 +395,7 @@ static bool should_leave(const struct tcp_conn *conn)
 static void send_ahead(struct tcp_conn *conn)
 {
     if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->send_failed ||
-        conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
+        conn->broken_why || conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
         return;
     uint64_t before = conn->base.counters.bytes_sent;
     push_out(conn);

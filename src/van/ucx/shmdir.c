@@ -75,14 +75,16 @@ static void sweep(const char *path)
 static bool folder_lock(struct shmdir *dir)
 {
     char path[SHMDIR_PATH_MAX + sizeof LOCK + 1];
-    struct stat st;
+    struct stat st = {.st_nlink = 1};
     (void)snprintf(path, sizeof path, "%s/%s", dir->path, LOCK);
     dir->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (dir->lock < 0)
         return false;
     if (flock(dir->lock, LOCK_EX | LOCK_NB) == 0 && fstat(dir->lock, &st) == 0 && st.st_nlink > 0)
         return true;
+    int why = st.st_nlink ? errno : ENOENT;
     (void)close(dir->lock);
+    errno = why;
     return false;
 }
 
