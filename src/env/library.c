@@ -29,10 +29,10 @@ paramo_err library_load(const char *path, paramo_err (*first)(struct library *li
         err = err_set(PARAMO_E_FULL, "%s: a process has at most %d plugins", path, LIBRARIES_MAX);
     else if (!again)
         err = first((struct library *)handle);
-    /* The first handle is never closed, not even after an error of `first`, which may have left pointers to code. */
+    /* The first handle is not closed, not even after an error of `first`, which may have left pointers to code. */
     if (!err && !again)
         loaded[n] = handle;
-    else if (again)
+    else if (again || n == LIBRARIES_MAX)
         (void)dlclose(handle);
     (void)pthread_mutex_unlock(&one);
     return err;
