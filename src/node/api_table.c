@@ -240,10 +240,12 @@ static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
     if (lane_inside()) /* it could not wait, and the request would outlive the caller's arguments */
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for a whole table");
     uint64_t ts;
+    paramo_err status = PARAMO_OK;
+    call->status = &status;
     paramo_err err = client_issue(worker->client, call, &ts);
     if (err)
         return err;
-    return request_cause(worker, client_wait(worker->client, ts, 0));
+    return request_cause(worker, client_wait_status(worker->client, ts, &status));
 }
 
 paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_table_stats *stats)

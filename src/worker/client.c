@@ -142,6 +142,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
     r->deadline = deadline;
     r->stats = call->stats;
     r->batch = call->batch;
+    r->status_to = call->status;
     if (o) {
         r->priority = o->priority;
         r->cmd = o->cmd;

@@ -207,8 +207,9 @@ struct request {
     bool expects; /* the lane's thread runs its callback */
     bool more;    /* the caller issues another one at once */
     paramo_err status;
-    paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are still asked */
-    char *error_text; /* of it, or for the callback; of malloc; NULL: there was no memory */
+    paramo_err *status_to; /* client_call.status */
+    paramo_err error;      /* MESSAGE: the first failure of one of its nodes; the others are still asked */
+    char *error_text;      /* of it, or for the callback; of malloc; NULL: there was no memory */
     int32_t priority, cmd;
     uint64_t deadline;
     /* the caller's arrays, or copies of what is only read */

@@ -91,6 +91,7 @@ struct client_call {
     const struct transform *transform; /* TRANSFORM; copied */
     paramo_reduction *reduction;       /* REDUCE: written before it completes, but for `other` ... */
     const struct client_table *other;  /* ... which is this, or NULL */
+    paramo_err *status;                /* its status is written there before it completes; NULL: nowhere */
     /* MESSAGE */
     const struct client_message *messages;
     size_t messages_count;

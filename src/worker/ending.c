@@ -14,6 +14,8 @@ void request_end(struct request *r, paramo_err status, const char *text)
     assert(!r->ts == r->carry.own && !r->ended_next);
     r->ended = true;
     r->status = status;
+    if (r->status_to)
+        *r->status_to = status;
     assert(!r->error || r->kind == REQUEST_MESSAGE);
     if (status && r->ts)
         tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);

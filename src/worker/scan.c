@@ -16,6 +16,7 @@ struct source {
     size_t vals_at; /* bytes of values before row `at` */
     uint64_t from;  /* all its rows from that key on */
     uint64_t ts;
+    paramo_err status; /* of its last request */
     bool pending;
 };
 
@@ -44,13 +45,15 @@ static paramo_err fetch(struct merge *m, struct source *s)
 {
     struct scan_batch *b = &s->batch;
     paramo_request_options o = {.size = sizeof o, .timeout_ms = m->timeout_ms};
-    struct client_call call = {.kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b};
+    struct client_call call = {
+        .kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b, .status = &s->status};
     assert(!s->pending && s->at == b->n); /* all its rows were passed on */
     assert(b->shard < m->count);
     b->cursor = b->n ? b->keys[b->n - 1] + 1 : s->from;
     s->at = s->vals_at = 0;
     b->n = 0;
     b->more = false;
+    s->status = PARAMO_OK;
     paramo_err err = client_issue(m->client, &call, &s->ts);
     s->pending = !err;
     return err;
@@ -63,7 +66,7 @@ static paramo_err arrive(struct merge *m)
     for (uint32_t i = 0; i < m->count && !first; i++) {
         if (!m->sources[i].pending)
             continue;
-        first = client_wait(m->client, m->sources[i].ts, 0);
+        first = client_wait_status(m->client, m->sources[i].ts, &m->sources[i].status);
         int done = 0;
         m->sources[i].pending = client_test(m->client, m->sources[i].ts, &done) == PARAMO_OK && !done;
     }

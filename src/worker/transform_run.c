@@ -18,6 +18,7 @@ struct part {
     uint64_t keys[PART_KEYS];
     size_t n;
     uint64_t ts; /* 0: not in flight */
+    paramo_err status;
 };
 
 struct run {
@@ -37,7 +38,7 @@ static void part_wait(struct run *r, struct part *p)
     if (!p->ts)
         return;
     assert(p->n > 0 && p->n <= PART_KEYS);
-    paramo_err err = client_wait(r->client, p->ts, 0);
+    paramo_err err = client_wait_status(r->client, p->ts, &p->status);
     if (err && !r->err) {
         r->err = err;
         err_text_copy(r->text);
@@ -61,7 +62,9 @@ static void part_issue(struct run *r)
                                .other = r->other,
                                .kv = &kv,
                                .transform = r->what,
-                               .options = &o};
+                               .options = &o,
+                               .status = &p->status};
+    p->status = PARAMO_OK;
     r->err = client_issue(r->client, &call, &p->ts);
     if (r->err) {
         err_text_copy(r->text);

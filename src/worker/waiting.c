@@ -132,6 +132,17 @@ paramo_err client_wait(struct client *c, uint64_t ts, uint32_t timeout_ms)
     return tracker_result(&c->tracker, ts);
 }
 
+paramo_err client_wait_status(struct client *c, uint64_t ts, const paramo_err *status)
+{
+    paramo_err err = client_wait(c, ts, 0);
+    assert(err || tracker_done(&c->tracker, ts));
+    return err || !*status
+               ? err
+               : err_set(*status,
+                         "request %" PRIu64 " failed (%s); later failures have displaced its message", ts,
+                         err_name(*status));
+}
+
 struct waiter_all {
     struct client *client;
     struct tracker_all all;

@@ -9,6 +9,9 @@
 
 /* As paramo_wait, paramo_wait_all, paramo_test, paramo_cancel. */
 MUST_USE paramo_err client_wait(struct client *client, uint64_t ts, uint32_t timeout_ms);
+/* Waits for a call with this `status` (struct client_call). It returns the failure also when later ones have displaced
+ * it (tracker.h): what the library itself waits for must not be taken for a success. */
+MUST_USE paramo_err client_wait_status(struct client *client, uint64_t ts, const paramo_err *status);
 MUST_USE paramo_err client_wait_all(struct client *client, uint32_t timeout_ms);
 MUST_USE paramo_err client_test(struct client *client, uint64_t ts, int *done);
 MUST_USE paramo_err client_cancel(struct client *client, uint64_t ts);

@@ -741,6 +741,37 @@ static void test_many_fail(void **state)
     world_fini(&w);
 }
 
+/* One request fails, and then more than the tracker remembers. The library's own calls (scans, among others) still know
+ * that it did; otherwise a scan would lack the rows of a shard, and succeed. */
+static void test_displaced_failure(void **state)
+{
+    (void)state;
+    enum { N = TRACKER_FAILURES + 100 };
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, first = 0, ts;
+    float val = 1;
+    paramo_err status = PARAMO_OK;
+    for (int i = 0; i < N; i++) {
+        paramo_request_options o = {.size = sizeof o, .flags = PARAMO_COPY};
+        paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+        struct client_call call = {.kind = REQUEST_PUSH,
+                                   .table = &w.tables[DENSE],
+                                   .kv = &kv,
+                                   .options = &o,
+                                   .status = i ? NULL : &status};
+        assert_ok(client_issue(c, &call, &ts));
+        assert_ok(client_cancel(c, ts));
+        first = i ? first : ts;
+    }
+    assert_ok(client_wait(c, first, 0)); /* it is not known any more */
+    assert_int_equal(client_wait_status(c, first, &status), PARAMO_E_CANCELLED);
+    status = PARAMO_OK;
+    assert_int_equal(client_wait_status(c, ts, &status), PARAMO_E_CANCELLED); /* by the tracker */
+    world_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -758,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_priority),
         cmocka_unit_test(test_close),
         cmocka_unit_test(test_many_fail),
+        cmocka_unit_test(test_displaced_failure),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_fenced),
     };
